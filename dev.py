@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""Everything a developer runs, with nothing but Python.
+
+  python3 dev.py setup             make .venv and install what requirements/dev.txt locks
+  python3 dev.py demo [--port N]   set up, then start the demo
+  python3 dev.py test              set up, then run every test
+  python3 dev.py test --fast       only unit, tidy and contract tests
+  python3 dev.py test ARGS...      paths below the checkout, and any option of pytest
+  python3 dev.py lint              set up, then check style, types and import directions
+
+Setting up again takes no time: it installs only when pyproject.toml or the lock has changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn
+
+ROOT = Path(__file__).resolve().parent
+VENV = ROOT / ".venv"
+BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
+PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
+LOCK = ROOT / "requirements" / "dev.txt"
+STAMP = VENV / "installed.txt"
+
+PYTHON_MIN = (3, 11)
+PIP_MIN = (22, 3)  # the first with `pip --python`
+FAST = ("tests/unit", "tests/tidy", "tests/contract")
+CHECKS = (
+    ("ruff", "check"),
+    ("ruff", "format", "--check"),
+    ("mypy",),
+    ("lint-imports", "--no-logo"),
+)
+
+
+def main(arguments: Sequence[str]) -> int:
+    if sys.version_info < PYTHON_MIN:
+        fail(2, f"dev.py needs Python 3.11 or newer; {sys.executable} is {sys.version.split()[0]}")
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(__doc__.strip(), file=sys.stdout if arguments else sys.stderr)
+        return 0 if arguments else 2
+    command, rest = arguments[0], list(arguments[1:])
+    if command not in ("setup", "demo", "test", "lint"):
+        fail(2, f"no such command: '{command}'", "python3 dev.py setup | demo | test | lint")
+    if rest and command in ("setup", "lint"):
+        fail(2, f"'{command}' takes no arguments, got: {' '.join(rest)}", "leave them out")
+    setup()
+    if command == "demo":
+        return become([script("onthedot"), "demo", *rest])
+    if command == "test":
+        os.chdir(ROOT)
+        return become([str(PYTHON), "-m", "pytest", *test_arguments(rest)])
+    return lint() if command == "lint" else 0
+
+
+# --- setting up ---
+
+
+def setup() -> None:
+    """Bring .venv to what the lock says.
+
+    1. A .venv that was moved, left half made, or lost its Python is made anew.
+    2. The locked packages go in, each checked against its hash.
+    3. onthedot itself goes in as a link to src/, built by the locked hatchling.
+    4. The stamp is written last, so that an interrupted set-up is never taken for a whole one.
+    """
+    wanted = stamp()
+    if read_stamp() == wanted:
+        return
+    begun = time.monotonic()
+    with alone():
+        done = read_stamp()
+        if done == wanted:  # another dev.py did it while this one waited
+            return
+        if done[:1] != wanted[:1] or not PYTHON.exists():  # exists() follows the link
+            say(f"making .venv with Python {sys.version.split()[0]}")
+            run([sys.executable, "-m", "venv", "--clear", "--without-pip", str(VENV)])
+        STAMP.unlink(missing_ok=True)
+        pip = pip_command()
+        say("installing the packages of requirements/dev.txt")
+        run([*pip, "install", "--no-deps", "--require-hashes", "-r", str(LOCK)])
+        say("installing onthedot from src/")
+        run([*pip, "install", "--no-deps", "--no-build-isolation", "-e", str(ROOT)])
+        STAMP.write_text("\n".join(wanted))
+    say(f"ready in {time.monotonic() - begun:.0f} s")
+
+
+def stamp() -> list[str]:
+    """First what .venv was made for, then what was installed into it."""
+    inputs = (ROOT / "pyproject.toml").read_bytes() + LOCK.read_bytes()
+    return [str(ROOT), hashlib.sha256(inputs).hexdigest()]
+
+
+def read_stamp() -> list[str]:
+    return STAMP.read_text().splitlines() if STAMP.exists() else []
+
+
+def pip_command() -> list[str]:
+    """The pip that installs into .venv.
+
+    The caller's own pip can do it from outside, which works on a Debian without ensurepip and
+    where the system's Python is externally managed. Without one, ensurepip may still have a copy.
+    """
+    outside = [sys.executable, "-m", "pip"]
+    found = subprocess.run([*outside, "--version"], capture_output=True, text=True, check=False)
+    version = re.match(r"pip (\d+)\.(\d+)", found.stdout)
+    options = ["--quiet", "--no-input", "--disable-pip-version-check"]
+    if version and (int(version[1]), int(version[2])) >= PIP_MIN:
+        return [*outside, "--python", str(PYTHON), *options]
+    ensured = [str(PYTHON), "-m", "ensurepip", "--upgrade"]
+    if subprocess.run(ensured, capture_output=True, check=False).returncode == 0:
+        return [str(PYTHON), "-m", "pip", *options]
+    fail(
+        1,
+        f"{sys.executable} needs pip 22.3 or newer, found {version[0] if version else 'none'}",
+        "install it (Debian, Ubuntu: apt install python3-pip; Fedora: dnf install python3-pip)",
+    )
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Two set-ups at once would leave a broken .venv that looks whole: the second one waits."""
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    with ROOT.joinpath("pyproject.toml").open() as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("waiting for another dev.py to finish its set-up")
+            fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+
+
+# --- commands ---
+
+
+def test_arguments(arguments: list[str]) -> list[str]:
+    if "--fast" not in arguments:
+        return arguments
+    folders = [folder for folder in FAST if (ROOT / folder).is_dir()]
+    return [*(a for a in arguments if a != "--fast"), *folders]
+
+
+def lint() -> int:
+    """Run every check, even after one has failed: one round shows everything there is to mend."""
+    os.chdir(ROOT)
+    failed = []
+    for check in CHECKS:
+        name = " ".join(check)
+        say(name)
+        if subprocess.run([script(check[0]), *check[1:]], check=False).returncode != 0:
+            failed.append(name)
+    say(f"failed: {', '.join(failed)}" if failed else "all checks passed")
+    return 1 if failed else 0
+
+
+# --- processes and words ---
+
+
+def script(name: str) -> str:
+    return str(BIN / (f"{name}.exe" if os.name == "nt" else name))
+
+
+def run(command: Sequence[str]) -> None:
+    """Run in silence; a failure shows everything the command said."""
+    # Some people have pip install for the user by default, which a virtual environment refuses.
+    environment = {**os.environ, "PIP_USER": "0", "PIP_ROOT_USER_ACTION": "ignore"}
+    done = subprocess.run(
+        command,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        print(done.stdout, file=sys.stderr)
+        what = f"exit code {done.returncode} from: {' '.join(command)}"
+        fail(1, what, "its output is above; after a failed download, run this again")
+
+
+def become(command: Sequence[str]) -> int:
+    """Put the command in our place, so that Ctrl-C and the exit code are its own."""
+    sys.stdout.flush()
+    if os.name != "nt":
+        os.execv(command[0], list(command))
+    child = subprocess.Popen(command)  # Windows has no exec: stay, and let the child take Ctrl-C
+    while True:
+        try:
+            return child.wait()
+        except KeyboardInterrupt:
+            continue
+
+
+def say(words: str) -> None:
+    print(f"dev: {words}", file=sys.stderr, flush=True)
+
+
+def fail(code: int, what: str, hint: str = "") -> NoReturn:
+    print(f"error: {what}" + (f"\n\nhint: {hint}" if hint else ""), file=sys.stderr)
+    raise SystemExit(code)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,123 @@
+"""Every error of onthedot, in one tree. Each says what happened, with the value, and what to do next.
+
+OnthedotError
+├── Refused                what the caller asked cannot be done; nothing was written
+│   ├── Invalid            a field is wrong (HTTP 422)
+│   │   ├── InvalidCron · InvalidTimezone · InvalidInstant · InvalidDuration
+│   │   ├── NeverFires           a well-formed schedule without a single instant
+│   │   ├── NotAvailableYet      a value the contract knows and this version does not do
+│   │   └── IdempotencyMismatch  the same Idempotency-Key with another request
+│   ├── NotFound           no such job or run, or it was deleted (404)
+│   └── Conflict           it is there, but not in a state that allows this (409)
+│       ├── KeyTaken             another job has this `key`
+│       ├── VersionConflict      the job was edited meanwhile
+│       └── RunOver              the run has already ended
+├── StoreError             the database could not do it
+│   ├── StoreUnavailable   gone, locked or too slow: try again later (503)
+│   ├── StoreFull          the disk is full (507)
+│   ├── SchemaMismatch     the database was made by another version
+│   ├── Taken              somebody else changed what a plan was made from: read and plan again
+│   └── NodeDead           this node was declared dead: nothing of it is accepted any more
+└── CannotStart            the server cannot start as it was asked to
+    └── WrongUse           the settings or the command line are wrong (exit code 2)
+"""
+
+from __future__ import annotations
+
+
+class OnthedotError(Exception):
+    """Base of all. `hint` is the next step; `field` names what is at fault, where one thing is."""
+
+    def __init__(self, message: str, *, hint: str = "", field: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.field = field
+
+
+class Refused(OnthedotError):
+    pass
+
+
+class Invalid(Refused):
+    pass
+
+
+class InvalidCron(Invalid):
+    pass
+
+
+class InvalidTimezone(Invalid):
+    pass
+
+
+class InvalidInstant(Invalid):
+    pass
+
+
+class InvalidDuration(Invalid):
+    pass
+
+
+class NeverFires(Invalid):
+    pass
+
+
+class NotAvailableYet(Invalid):
+    pass
+
+
+class IdempotencyMismatch(Invalid):
+    pass
+
+
+class NotFound(Refused):
+    pass
+
+
+class Conflict(Refused):
+    pass
+
+
+class KeyTaken(Conflict):
+    pass
+
+
+class VersionConflict(Conflict):
+    pass
+
+
+class RunOver(Conflict):
+    pass
+
+
+class StoreError(OnthedotError):
+    pass
+
+
+class StoreUnavailable(StoreError):
+    pass
+
+
+class StoreFull(StoreError):
+    pass
+
+
+class SchemaMismatch(StoreError):
+    pass
+
+
+class Taken(StoreError):
+    pass
+
+
+class NodeDead(StoreError):
+    pass
+
+
+class CannotStart(OnthedotError):
+    pass
+
+
+class WrongUse(CannotStart):
+    pass
