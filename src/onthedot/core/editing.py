@@ -1,0 +1,196 @@
+"""What creating, editing, pausing, resuming and deleting a job does to its occurrences.
+
+The store locks the job's shard, reads where the job stands, asks one of these functions what is
+to be written, and writes it, all in one transaction. `cut` is the instant that parts two versions:
+what was due up to it belongs to the old one, what comes later to the new one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from onthedot.core.instants import Instant
+from onthedot.core.model import Definition, Job, NewRun, Once, Record, occurrence
+from onthedot.core.schedules import span
+from onthedot.core.states import Status
+from onthedot.errors import NeverFires
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Where a job stands, read under the lock of its shard.
+
+    `horizon`: up to where the shard was claimed. `waiting`: its one-off run is still unclaimed.
+    """
+
+    job: Job
+    horizon: Instant
+    waiting: bool
+    now: Instant
+
+    @property
+    def cut(self) -> Instant:
+        return max(self.horizon, self.now)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What is written. `job` None: deleted. `entry`: the first due instant of the new version in
+    the clock.
+
+    `drop`: the one-off run of the old version, taken away; `run`: that of the new version.
+    """
+
+    job: Job | None
+    cut: Instant
+    entry: Instant | None = None
+    drop: int | None = None
+    run: NewRun | None = None
+    record: Record | None = None
+
+
+def create(number: int, definition: Definition, *, now: Instant) -> Change:
+    """A new job: version 1, anchored at its creation."""
+    job = Job(
+        id=number,
+        version=1,
+        definition=definition,
+        anchor=now,
+        created_at=now,
+        updated_at=now,
+        skipping_from=now if definition.paused else None,
+    )
+    if definition.paused:
+        return Change(job=job, cut=now)
+    return Change(job=job, cut=now, entry=first_entry(job, now), run=one_off(job, now))
+
+
+def edit(standing: Standing, definition: Definition) -> Change:
+    """A new version of the job; pausing and resuming are edits of `paused`."""
+    old, cut = standing.job, standing.cut
+    moved = definition.schedule != old.definition.schedule
+    ahead = moved or _one_off_ahead(standing)
+    recurring = not isinstance(definition.schedule, Once)
+    job = replace(
+        old,
+        version=old.version + 1,
+        definition=definition,
+        anchor=standing.now if moved else old.anchor,
+        updated_at=standing.now,
+        skipping_from=cut if definition.paused and (ahead or recurring) else None,
+    )
+    return Change(
+        job=job,
+        cut=cut,
+        entry=None if definition.paused else first_entry(job, cut),
+        drop=_dropped(standing),
+        run=one_off(job, cut) if ahead and not definition.paused else None,
+        record=_skipped(standing),
+    )
+
+
+def delete(standing: Standing) -> Change:
+    """The end of a job: what its pause held back is recorded, its waiting run is dropped by the
+    store.
+    """
+    return Change(job=None, cut=standing.cut, record=_skipped(standing))
+
+
+def first_entry(job: Job, after: Instant) -> Instant | None:
+    """The first occurrence of a recurring job later than `after`, for the clock."""
+    schedule = job.definition.schedule
+    if schedule is None or isinstance(schedule, Once):
+        return None
+    return schedule.after(after, anchor=job.anchor)
+
+
+def one_off(job: Job, cut: Instant) -> NewRun | None:
+    """The waiting run of a one-off job. An instant that has passed already runs at once.
+
+    With `catchUp: none` it is missed, not run, if nobody claims it within the window.
+    """
+    definition = job.definition
+    if not isinstance(definition.schedule, Once):
+        return None
+    at = definition.schedule.at
+    expires = None
+    if definition.catch_up == "none":
+        expires = max(at, cut) + definition.catch_up_window_us
+    return NewRun(
+        job.id,
+        occurrence(at),
+        job.version,
+        definition.queue,
+        definition.priority,
+        at,
+        at,
+        None,
+        expires,
+    )
+
+
+def next_run_at(job: Job, now: Instant) -> Instant | None:
+    """The next due instant of a job as people see it; None when paused, over or without
+    schedule.
+    """
+    definition = job.definition
+    if definition.paused:
+        return None
+    if isinstance(definition.schedule, Once):
+        return definition.schedule.at if definition.schedule.at > now else None
+    return first_entry(job, now)
+
+
+def refuse_without_instant(definition: Definition, *, now: Instant) -> None:
+    """A recurring schedule that yields no instant at all is refused at the door."""
+    schedule = definition.schedule
+    if schedule is None or isinstance(schedule, Once):
+        return
+    if schedule.after(now, anchor=now) is None:
+        raise NeverFires(
+            "this schedule has no instant from now to the end of 2199",
+            hint="Widen the expression, or use runAt for one instant.",
+            field="cronExpr",
+        )
+
+
+def _one_off_ahead(standing: Standing) -> bool:
+    """Whether the one-off occurrence is still to come: after the cut, and waiting or held back by a
+    pause.
+    """
+    job = standing.job
+    schedule = job.definition.schedule
+    if not isinstance(schedule, Once) or schedule.at <= standing.cut:
+        return False
+    return standing.waiting or job.skipping_from is not None
+
+
+def _dropped(standing: Standing) -> int | None:
+    """The waiting run that the new version replaces. One due up to the cut stays: it is the old
+    version's.
+    """
+    schedule = standing.job.definition.schedule
+    if standing.waiting and isinstance(schedule, Once) and schedule.at > standing.cut:
+        return occurrence(schedule.at)
+    return None
+
+
+def _skipped(standing: Standing) -> Record | None:
+    """One record for all occurrences that a pause held back, from its beginning up to the cut."""
+    job = standing.job
+    schedule = job.definition.schedule
+    if job.skipping_from is None or schedule is None:
+        return None
+    if isinstance(schedule, Once):
+        if schedule.at > standing.cut:
+            return None
+        first = last = schedule.at
+        count: int | None = 1
+    else:
+        due = schedule.after(job.skipping_from, anchor=job.anchor)
+        if due is None or due > standing.cut:
+            return None
+        held = span(schedule, due, standing.cut, anchor=job.anchor)
+        assert held is not None, job
+        first, last, count = held.first, held.last, held.count
+    return Record(job.id, job.version, Status.SKIPPED, first, last, count, "paused")

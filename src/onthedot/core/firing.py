@@ -1,0 +1,203 @@
+"""What becomes of due clock entries: runs, one record for what was missed, and the next occurrence.
+
+An entry stands for its due instant and everything its schedule yields after it. Firing it accounts
+for all of that up to `until` (or up to the cut where its version ended), and puts the first instant
+after it back into the clock. The store applies a plan whole or refuses it whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from onthedot.core.durations import format_duration
+from onthedot.core.instants import MILLISECOND, SECOND, Instant
+from onthedot.core.model import Cut, Entry, NewRun, Record, Rule, occurrence
+from onthedot.core.schedules import Cron, Every, Span, latest, span
+from onthedot.core.states import Status
+
+AHEAD = SECOND
+"""Nothing is claimed more than this before it is due, so that a pause holds within a second."""
+
+CATCH_UP_MAX = 1_000
+CATCH_UP_SPACING = 20 * MILLISECOND
+YOUNG_MAX = 1_000
+"""Of one entry in one claim; what is left stays in the clock and comes with the next claim."""
+
+
+class Broken(NamedTuple):
+    """An entry that cannot be fired. It is set aside, so that one bad row never stops the
+    others.
+    """
+
+    entry: Entry
+    why: str
+
+
+class VersionRef(NamedTuple):
+    job: int
+    version: int
+
+
+@dataclass(slots=True)
+class Plan:
+    """What one claim does, and the cuts it knew of. Filled by `plan_firings`, then only read."""
+
+    until: Instant
+    cuts: list[Cut]
+    taken: list[Entry] = field(default_factory=list)
+    put_back: list[Entry] = field(default_factory=list)
+    runs: list[NewRun] = field(default_factory=list)
+    later: list[NewRun] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)
+    closed: list[VersionRef] = field(default_factory=list)
+    ended: list[VersionRef] = field(default_factory=list)
+    broken: list[Broken] = field(default_factory=list)
+
+
+def plan_firings(
+    entries: Sequence[Entry],
+    cuts: Iterable[Cut],
+    rules: Mapping[int, Rule],
+    *,
+    now: Instant,
+    until: Instant,
+) -> Plan:
+    """Decide what the due `entries` come to. `cuts` are the ended versions among them."""
+    plan = Plan(until, list(cuts))
+    ends = {(cut.job, cut.version): cut for cut in plan.cuts}
+    for entry in entries:
+        try:
+            rule = rules[entry.rule]
+            cut = ends.get((entry.job, entry.version)) if ends else None
+            _fire(plan, entry, rule, cut, now)
+        except Exception as error:  # noqa: BLE001  (whatever is wrong with one entry stays with that entry)
+            plan.broken.append(Broken(entry, f"{type(error).__name__}: {error}"))
+            plan.ended.append(VersionRef(entry.job, entry.version))
+        plan.taken.append(entry)
+    return plan
+
+
+def _fire(plan: Plan, entry: Entry, rule: Rule, cut: Cut | None, now: Instant) -> None:
+    """All decisions first, then the writes into the plan: an exception must leave nothing of the
+    entry behind.
+    """
+    last = plan.until if cut is None else min(plan.until, cut.cut)
+    due, schedule = entry.due, rule.schedule
+    fate = _Fate()
+    if due > last:
+        fate.next = due
+    elif cut is not None and cut.deleted:
+        _skip_deleted(fate, entry, schedule, cut.cut)
+    else:
+        young: Instant | None = due
+        if due < now - rule.catch_up_window_us:
+            young = _catch_up(fate, entry, rule, last, now)
+        _run_young(fate, young, schedule, last)
+    plan.runs.extend(_runs(entry, rule, fate.dues))
+    for run in _runs(entry, rule, fate.spaced):
+        (plan.runs if run.at <= plan.until else plan.later).append(run)
+    if fate.record is not None:
+        plan.records.append(fate.record)
+    if cut is not None and (fate.next is None or fate.next > cut.cut):
+        plan.closed.append(VersionRef(entry.job, entry.version))
+    elif fate.next is None:
+        plan.ended.append(VersionRef(entry.job, entry.version))
+    else:
+        plan.put_back.append(entry._replace(due=fate.next))
+
+
+class _Fate:
+    """What one entry comes to. `dues` and `spaced` hold (due, at); `next` None: the schedule is
+    over.
+    """
+
+    __slots__ = ("dues", "next", "record", "spaced")
+
+    def __init__(self) -> None:
+        self.dues: list[tuple[Instant, Instant]] = []
+        self.spaced: list[tuple[Instant, Instant]] = []
+        self.record: Record | None = None
+        self.next: Instant | None = None
+
+
+def _run_young(fate: _Fate, due: Instant | None, schedule: Cron | Every, last: Instant) -> None:
+    while due is not None and due <= last and len(fate.dues) < YOUNG_MAX:
+        fate.dues.append((due, due))
+        due = schedule.after(due, anchor=due)
+    fate.next = due
+
+
+def _catch_up(fate: _Fate, entry: Entry, rule: Rule, last: Instant, now: Instant) -> Instant | None:
+    """Settle what is older than the window; return the first occurrence that is younger."""
+    window_from = now - rule.catch_up_window_us
+    old = span(rule.schedule, entry.due, min(window_from - 1, last), anchor=entry.due)
+    assert old is not None, entry
+    young = rule.schedule.after(old.last, anchor=entry.due)
+    missed: Span | None = old
+    if rule.catch_up == "all":
+        caught = newest(rule.schedule, old, CATCH_UP_MAX)
+        fate.spaced = [(due, now + k * CATCH_UP_SPACING) for k, due in enumerate(caught)]
+        missed = _before(rule.schedule, old, caught[0], len(caught))
+    elif rule.catch_up == "latest" and (young is None or young > min(last, now)):
+        fate.spaced = [(old.last, old.last)]
+        missed = _before(rule.schedule, old, old.last, 1)
+    if missed is not None:
+        late = format_duration(now - missed.last)
+        reason = f"nobody fired it in time: {late} late, catchUp is {rule.catch_up}"
+        fate.record = _record(entry, Status.MISSED, missed, reason)
+    return young
+
+
+def _skip_deleted(fate: _Fate, entry: Entry, schedule: Cron | Every, last: Instant) -> None:
+    due = span(schedule, entry.due, last, anchor=entry.due)
+    assert due is not None, entry
+    fate.record = _record(entry, Status.SKIPPED, due, "job deleted")
+
+
+def _record(entry: Entry, status: Status, over: Span, reason: str) -> Record:
+    return Record(entry.job, entry.version, status, over.first, over.last, over.count, reason)
+
+
+def _runs(entry: Entry, rule: Rule, dues: Sequence[tuple[Instant, Instant]]) -> Iterator[NewRun]:
+    for due, at in dues:
+        yield NewRun(entry.job, occurrence(due), entry.version, rule.queue, rule.priority, due, at)
+
+
+def _before(schedule: Cron | Every, whole: Span, first_kept: Instant, kept: int) -> Span | None:
+    """What is left of a span when its newest `kept` occurrences are taken off."""
+    if first_kept == whole.first:
+        return None
+    last = latest(schedule, first_kept - 1, first=whole.first, anchor=whole.first)
+    count = None if whole.count is None else whole.count - kept
+    return Span(count=count, first=whole.first, last=last)
+
+
+def newest(schedule: Cron | Every, over: Span, limit: int) -> list[Instant]:
+    """The newest `limit` occurrences of a span, oldest first.
+
+    Looks back from the end over a window that doubles, so that the cost follows `limit` and not
+    the length of an outage.
+    """
+    if over.first == over.last:
+        return [over.last]
+    width = over.last - latest(schedule, over.last - 1, first=over.first, anchor=over.first)
+    while True:  # bounded: the width doubles until it covers the span
+        start = over.last - width
+        found = list(_between(schedule, max(start, over.first), over.last, anchor=over.first))
+        if start < over.first:
+            return [over.first, *found][-limit:]
+        if len(found) >= limit:
+            return found[-limit:]
+        width *= 2
+
+
+def _between(
+    schedule: Cron | Every, after: Instant, last: Instant, *, anchor: Instant
+) -> Iterator[Instant]:
+    """The occurrences later than `after`, up to `last`."""
+    due = schedule.after(after, anchor=anchor)
+    while due is not None and due <= last:
+        yield due
+        due = schedule.after(due, anchor=anchor)

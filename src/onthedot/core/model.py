@@ -1,0 +1,240 @@
+"""What onthedot speaks of: jobs, occurrences, runs, attempts, the ledger. Frozen values, named as
+in the glossary.
+
+Values that the hot path makes by the thousand (entries, runs, outcomes) are named tuples, which a
+database row becomes without copying field by field; the rest are dataclasses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from onthedot.core.instants import HOUR, MINUTE, SECOND, Instant
+from onthedot.core.schedules import Cron, Every
+from onthedot.core.states import Status
+
+SHARDS = 16
+"""Every job belongs to one shard, by its number; a shard is the unit in which schedulers share the
+clock.
+"""
+
+NUMBER_BITS = 10
+NUMBER_MAX = (1 << NUMBER_BITS) - 1
+
+CatchUp = Literal["latest", "all", "none"]
+
+
+def shard_of(job: int) -> int:
+    return job % SHARDS
+
+
+def occurrence(due: Instant) -> int:
+    """The run number of an occurrence: its due instant with n = 0, so that it cannot be recorded
+    twice.
+    """
+    return due << NUMBER_BITS
+
+
+def created_run(at: Instant, n: int) -> int:
+    """The run number of a run that is no occurrence: when it was made, and a tie-breaker from 1."""
+    assert 1 <= n <= NUMBER_MAX, n
+    return at << NUMBER_BITS | n
+
+
+def is_occurrence(run: int) -> bool:
+    return run & NUMBER_MAX == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """A schedule of one instant: `runAt`, or a `delay` counted from the creation."""
+
+    at: Instant
+
+
+Schedule = Cron | Every | Once | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backoff:
+    """How long a failed attempt waits: `initial_us` × `factor` per attempt, at most `max_us`."""
+
+    initial_us: int = SECOND
+    factor: float = 2.0
+    max_us: int = HOUR
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """What a user says about a job: all that an edit may change. Defaults are those of the API."""
+
+    name: str
+    handler_url: str
+    schedule: Schedule = None
+    timezone: str = "UTC"
+    payload: str = "{}"
+    key: str | None = None
+    namespace: str = "default"
+    owner: str | None = None
+    timeout_us: int = 60 * SECOND
+    retries: int = 3
+    backoff: Backoff = Backoff()
+    queue: str = "default"
+    priority: int = 5
+    guarantee: str = "at_least_once"
+    catch_up: CatchUp = "latest"
+    catch_up_window_us: int = MINUTE
+    overlap: str = "allow"
+    tags: tuple[str, ...] = ()
+    paused: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A definition with its identity. Every edit is a new `version`.
+
+    `anchor` is the phase of an interval. `skipping_from` is set while a pause holds occurrences
+    back: all that fall due after it are skipped, and the ledger gets them when the pause ends.
+    """
+
+    id: int
+    version: int
+    definition: Definition
+    anchor: Instant
+    created_at: Instant
+    updated_at: Instant
+    skipping_from: Instant | None = None
+
+    @property
+    def shard(self) -> int:
+        return shard_of(self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """All that the scheduler must know to fire a job, shared by every job that says the same.
+
+    Rules are interned by the store and never change, so that firing reads no job. An interval's
+    anchor is not part of it: the due instant of an entry carries the phase.
+    """
+
+    schedule: Cron | Every
+    queue: str
+    priority: int
+    catch_up: CatchUp
+    catch_up_window_us: int
+
+
+def rule_of(definition: Definition) -> Rule | None:
+    """The rule of a recurring job; None for a job without a clock entry (one-off, triggered
+    only).
+    """
+    schedule = definition.schedule
+    if schedule is None or isinstance(schedule, Once):
+        return None
+    return Rule(
+        schedule,
+        definition.queue,
+        definition.priority,
+        definition.catch_up,
+        definition.catch_up_window_us,
+    )
+
+
+class Entry(NamedTuple):
+    """One coming occurrence in the clock. An active recurring version has exactly one."""
+
+    shard: int
+    due: Instant
+    job: int
+    version: int
+    rule: int
+
+
+class Cut(NamedTuple):
+    """A version that has ended: its entry still accounts for what was due up to `cut`, for nothing
+    later.
+
+    `deleted`: those occurrences are skipped instead of run, since nobody wants them any more.
+    """
+
+    job: int
+    version: int
+    cut: Instant
+    deleted: bool
+
+
+class NewRun(NamedTuple):
+    """A run about to be written. `payload` None means the job's own; `expires` is when it is too
+    late to start.
+    """
+
+    job: int
+    run: int
+    version: int
+    queue: str
+    priority: int
+    due: Instant
+    at: Instant
+    payload: str | None = None
+    expires: Instant | None = None
+
+
+class LeasedRun(NamedTuple):
+    """A live run in a node's hands. `fence` is the number without which the node cannot write about
+    it.
+    """
+
+    job: int
+    run: int
+    version: int
+    queue: str
+    priority: int
+    due: Instant
+    at: Instant
+    attempt: int
+    rescues: int
+    fence: int
+    payload: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A range of occurrences that did not run, as one line of the ledger; `count` None: too many to
+    count.
+    """
+
+    job: int
+    version: int
+    status: Status
+    first: Instant
+    last: Instant
+    count: int | None
+    reason: str
+
+
+class Outcome(NamedTuple):
+    """What an attempt came to. `retry_at` set: the attempt failed and another follows at that
+    instant.
+    """
+
+    job: int
+    run: int
+    attempt: int
+    fence: int
+    status: Status
+    started: Instant | None
+    finished: Instant
+    error: str | None = None
+    output: str | None = None
+    reason: str | None = None
+    retry_at: Instant | None = None
+
+
+class RunRef(NamedTuple):
+    """A leased run, named together with the fence under which its owner speaks of it."""
+
+    job: int
+    run: int
+    fence: int

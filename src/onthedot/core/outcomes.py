@@ -1,0 +1,98 @@
+"""From what a handler answered to what is written about the attempt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from onthedot.core.durations import format_duration
+from onthedot.core.instants import Instant
+from onthedot.core.model import Definition, LeasedRun, Outcome
+from onthedot.core.retrying import attempts_left, backoff_us
+from onthedot.core.states import Status
+
+OUTPUT_BYTES_MAX = 64 * 1024
+ERROR_CHARACTERS_MAX = 2_000
+CUT_MARK = " … [cut]"
+
+# The receiver was not ready or too busy: the same request may well succeed later.
+RETRYABLE = frozenset({408, 425, 429})
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How one attempt ended, before policy has its say. `error` None means it succeeded."""
+
+    error: str | None = None
+    output: str | None = None
+    retryable: bool = True
+
+
+def http_result(status: int, output: str) -> Result:
+    """2xx succeeds; 408, 425, 429 and 5xx may succeed later; every other answer will stay as
+    it is.
+    """
+    if 200 <= status < 300:
+        return Result(output=output)
+    words = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else ""
+    error = f"HTTP {status} {words}".rstrip()
+    if 300 <= status < 400:
+        error += " (redirects are not followed)"
+    return Result(error=error, output=output, retryable=status in RETRYABLE or status >= 500)
+
+
+def timed_out(timeout_us: int) -> Result:
+    return Result(error=f"timed out after {format_duration(timeout_us)}")
+
+
+def settle(
+    run: LeasedRun,
+    definition: Definition,
+    result: Result,
+    *,
+    started: Instant,
+    now: Instant,
+    jitter: float,
+) -> Outcome:
+    """What is written about an attempt: its end, and whether another follows."""
+    fixed = (run.job, run.run, run.attempt, run.fence)
+    output = storable(result.output, OUTPUT_BYTES_MAX)
+    if result.error is None:
+        return Outcome(*fixed, Status.SUCCEEDED, started, now, None, output)
+    error = storable(result.error, ERROR_CHARACTERS_MAX)
+    if result.retryable and attempts_left(definition.retries, run.attempt):
+        wait = backoff_us(definition.backoff, attempt=run.attempt, jitter=jitter)
+        return Outcome(*fixed, Status.FAILED, started, now, error, output, None, now + wait)
+    reason = "out of attempts" if result.retryable else "not retryable"
+    return Outcome(*fixed, Status.FAILED, started, now, error, output, reason)
+
+
+def end_by_wish(run: LeasedRun, wish: str, *, started: Instant | None, now: Instant) -> Outcome:
+    """The end of a run that somebody cancelled; `started` None if it never began."""
+    fixed = (run.job, run.run, run.attempt, run.fence)
+    return Outcome(*fixed, Status.CANCELLED, started, now, None, None, wish)
+
+
+def unrecordable(outcome: Outcome, why: str) -> Outcome:
+    """What is written instead of an outcome that the store cannot take, so that the run
+    still ends.
+    """
+    return outcome._replace(
+        status=Status.FAILED,
+        error=storable(f"unrecordable: {why}", ERROR_CHARACTERS_MAX),
+        output=None,
+        reason="unrecordable",
+        retry_at=None,
+    )
+
+
+def storable(text: str | None, bytes_max: int) -> str | None:
+    """Text that every store can keep: no NUL, no half characters, at most `bytes_max` bytes of
+    UTF-8.
+    """
+    if text is None:
+        return None
+    raw = text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace")
+    if len(raw) <= bytes_max:
+        return raw.decode("utf-8")
+    return raw[:bytes_max].decode("utf-8", "ignore") + CUT_MARK

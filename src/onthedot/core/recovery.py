@@ -1,0 +1,72 @@
+"""Who is alive, who owns what, and what is done about the dead. The figures of DESIGN §3 in one
+place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from onthedot.core.instants import SECOND, Instant
+from onthedot.core.model import SHARDS, RunRef
+
+LEASE_US = 15 * SECOND
+"""A node that has not been heard of for this long may be declared dead."""
+
+BEAT_S = 3.0
+START_LIMIT_S = 12.0
+"""A node starts nothing when its last confirmed heartbeat was sent longer ago than this: the
+three seconds to the end of the lease are its margin for a stall between check and start."""
+
+HOLD_MAX = 20_000
+"""Claimed, unstarted runs that a node may hold at most, however fast it is."""
+
+
+def may_start(*, confirmed_sent: float, now: float) -> bool:
+    """Whether a node may still start runs. Both instants are monotonic seconds."""
+    return now - confirmed_sent < START_LIMIT_S
+
+
+def may_judge(*, answering_since: float | None, now: float) -> bool:
+    """Whether this node may call others dead: only after the store has answered it for one whole
+    lease.
+
+    After an outage of the database every heartbeat is old. Nobody died of that.
+    """
+    return answering_since is not None and (now - answering_since) * SECOND >= LEASE_US
+
+
+def silent_before(now: Instant) -> Instant:
+    return now - LEASE_US
+
+
+def shards_of(node: int, schedulers: Sequence[int]) -> frozenset[int]:
+    """The shards that a node looks after: dealt in turn to the live schedulers, without a leader.
+
+    Two nodes that see different members may both take a shard, or neither for one heartbeat;
+    the claim's transaction makes the first harmless, the next heartbeat mends the second.
+    """
+    members = sorted({*schedulers, node})
+    place = members.index(node)
+    return frozenset(shard for shard in range(SHARDS) if shard % len(members) == place)
+
+
+def room_to_hold(*, slots: int, finished_last_second: int, unstarted: int) -> int:
+    """How many more claimed runs a node may hold before they start: twice its pace, at least its
+    slots.
+    """
+    limit = min(HOLD_MAX, max(slots, 2 * finished_last_second))
+    return max(0, limit - unstarted)
+
+
+def lost_claims(
+    owned: Iterable[RunRef],
+    held: Mapping[tuple[int, int], int],
+    doubted: frozenset[RunRef],
+) -> tuple[list[RunRef], frozenset[RunRef]]:
+    """Runs that the store says are ours and memory does not know: claims whose answer was lost.
+
+    One that is unknown for the first time may still be on its way to memory; only one that was
+    already doubted at the last reconciliation is given back. Returns (to give back, doubted now).
+    """
+    unknown = [ref for ref in owned if held.get((ref.job, ref.run)) != ref.fence]
+    return [ref for ref in unknown if ref in doubted], frozenset(unknown) - doubted
