@@ -1,0 +1,75 @@
+"""Definitions and rules as text, the same in every store. Canonical: what is equal has equal
+text.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from onthedot.core.model import Backoff, Definition, Once, Rule, Schedule
+from onthedot.core.schedules import from_spec, to_spec
+from onthedot.core.states import Status
+
+STATUS_CODES = {
+    Status.SUCCEEDED: 1,
+    Status.FAILED: 2,
+    Status.CANCELLED: 3,
+    Status.SKIPPED: 4,
+    Status.MISSED: 5,
+    Status.LOST: 6,
+}
+RETRIED = 7
+"""An attempt that failed and was followed by another: history, but not the fate of the run."""
+
+STATUS_OF_CODE = {code: status for status, code in STATUS_CODES.items()} | {RETRIED: Status.FAILED}
+
+
+def definition_text(definition: Definition) -> str:
+    """A definition without its payload, which has a column of its own."""
+    fields = asdict(definition)
+    del fields["payload"]
+    fields["schedule"] = _schedule_spec(definition.schedule)
+    return _text(fields)
+
+
+def definition_from(text: str, payload: str) -> Definition:
+    fields: dict[str, Any] = json.loads(text)
+    fields["schedule"] = _schedule_from(fields["schedule"])
+    fields["backoff"] = Backoff(**fields["backoff"])
+    fields["tags"] = tuple(fields["tags"])
+    return Definition(payload=payload, **fields)
+
+
+def rule_text(rule: Rule) -> str:
+    return _text(
+        {
+            "schedule": to_spec(rule.schedule),
+            "queue": rule.queue,
+            "priority": rule.priority,
+            "catch_up": rule.catch_up,
+            "catch_up_window_us": rule.catch_up_window_us,
+        }
+    )
+
+
+def rule_from(text: str) -> Rule:
+    fields: dict[str, Any] = json.loads(text)
+    return Rule(**fields | {"schedule": from_spec(fields["schedule"])})
+
+
+def _schedule_spec(schedule: Schedule) -> dict[str, str | int] | None:
+    if isinstance(schedule, Once):
+        return {"at": schedule.at}
+    return None if schedule is None else to_spec(schedule)
+
+
+def _schedule_from(spec: dict[str, Any] | None) -> Schedule:
+    if spec is None:
+        return None
+    return Once(spec["at"]) if "at" in spec else from_spec(spec)
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

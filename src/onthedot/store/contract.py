@@ -1,0 +1,310 @@
+"""What a store promises. One suite, tests/contract/, holds every store to each sentence here.
+
+Every verb is one transaction: it happens whole or not at all, and when it returns it is durable.
+Time is always an argument. Verbs that take `node` write on behalf of that node: if it has been
+declared dead they raise NodeDead and write nothing, so that nothing of a dead node is ever
+committed after its death. Any verb may raise StoreUnavailable (nothing is known about its effect:
+it may have been committed) or StoreFull (nothing was written).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from onthedot.core.editing import Change, Standing
+from onthedot.core.firing import Plan, VersionRef
+from onthedot.core.instants import Instant
+from onthedot.core.model import (
+    Definition,
+    Job,
+    LeasedRun,
+    Outcome,
+    Rule,
+    RunRef,
+)
+from onthedot.store.values import (
+    AttemptView,
+    Beat,
+    CancelVerdict,
+    Finished,
+    Made,
+    NodeFacts,
+    NodeView,
+    Overview,
+    Peeked,
+    Promoted,
+    Receipt,
+    RunView,
+    Signal,
+    Upcoming,
+)
+
+__all__ = [
+    "AttemptView",
+    "Beat",
+    "CancelVerdict",
+    "ClockVerbs",
+    "Finished",
+    "JobVerbs",
+    "LedgerVerbs",
+    "Made",
+    "NodeFacts",
+    "NodeVerbs",
+    "NodeView",
+    "Overview",
+    "Peeked",
+    "Promoted",
+    "Receipt",
+    "RunVerbs",
+    "RunView",
+    "Signal",
+    "Store",
+    "Upcoming",
+    "UpkeepVerbs",
+]
+
+
+class ClockVerbs(Protocol):
+    """The clock: every coming occurrence of every active recurring job, one entry a job version."""
+
+    async def peek(self, shards: frozenset[int], *, until: Instant, limit: int) -> Peeked:
+        """Read at most `limit` entries due up to `until`, without locking anything.
+
+        Entries that were added behind an earlier claim are found too. No shard is passed over
+        for ever because of another one with more entries.
+        """
+        ...
+
+    async def fire(self, plan: Plan, *, node: int, own: int, now: Instant) -> list[LeasedRun]:
+        """Carry out a plan whole: take its entries, put the next ones back, make the runs, write
+        the records, forget the closed cuts, disarm what is over, set the broken aside, and raise
+        the horizon of the shards concerned to `plan.until` (never lower it).
+
+        The first `own` of `plan.runs` in order of `at` are made already leased to the node, and
+        returned; the rest are made unowned. `plan.later` waits. Raises Taken, and changes
+        nothing, if an entry is gone or a cut has come that the plan did not know.
+        """
+        ...
+
+    async def rules(self, ids: Sequence[int]) -> dict[int, Rule]:
+        """The rules with these ids; one that is unknown or unreadable is left out."""
+        ...
+
+
+class JobVerbs(Protocol):
+    """Definitions. They are never written by a firing, except when a schedule is over."""
+
+    async def create(
+        self, definition: Definition, *, now: Instant, receipt: Receipt | None = None
+    ) -> Made:
+        """A new job, by `core.editing.create`, with its first entry or waiting run.
+
+        Raises KeyTaken if a job of the namespace has this key. A repeated receipt changes
+        nothing and returns the kept answer; the same key with another fingerprint raises
+        IdempotencyMismatch.
+        """
+        ...
+
+    async def change(
+        self,
+        job: int,
+        decide: Callable[[Standing], Change],
+        *,
+        now: Instant,
+        expected: int | None = None,
+    ) -> Job | None:
+        """Edit, pause, resume or delete: ask `decide` under the shard's lock and write its answer.
+
+        The superseded definition is kept as a version. The old entry still accounts for what is
+        due up to the cut, the new one begins after it. On delete (None is returned) waiting and
+        unowned runs end `cancelled`, reason `job deleted`, and held ones are sent a signal.
+        Raises NotFound, VersionConflict if `expected` is not the current version, or KeyTaken.
+        """
+        ...
+
+    async def get(self, job: int) -> Job:
+        """The job, or NotFound if there is none or it was deleted."""
+        ...
+
+    async def page(self, *, before: int | None, limit: int) -> list[Job]:
+        """Jobs, newest first, with numbers under `before`."""
+        ...
+
+    async def definitions(self, refs: Sequence[VersionRef]) -> Mapping[VersionRef, Definition]:
+        """Definitions of these versions, superseded ones included; what is gone is left out."""
+        ...
+
+
+class RunVerbs(Protocol):
+    """Live runs (claimed or due), waiting runs (due later), and how they end."""
+
+    async def enqueue(
+        self,
+        job: int,
+        *,
+        due: Instant,
+        payload: str | None,
+        now: Instant,
+        receipt: Receipt | None = None,
+    ) -> Made:
+        """A run that is no occurrence: unowned if due, else waiting. Works while the job is paused.
+
+        Its number is `now` with the first free tie-breaker. Raises NotFound; receipts as in create.
+        """
+        ...
+
+    async def promote(
+        self,
+        shards: frozenset[int],
+        *,
+        until: Instant,
+        node: int,
+        own: int,
+        limit: int,
+        now: Instant,
+    ) -> Promoted:
+        """Move waiting runs that come up to `until` to the live ones, oldest first: the first `own`
+        leased to the node, the rest unowned. Each takes the job's current version. One that has
+        expired by `now` ends `missed` instead."""
+        ...
+
+    async def lease(
+        self, node: int, queues: tuple[str, ...], *, limit: int, now: Instant
+    ) -> list[LeasedRun]:
+        """Take up to `limit` due unowned runs, from these queues or, if there are none given, from
+        all.
+
+        Higher priority first, older first within one; 60 s of waiting outweigh one level, so
+        that nothing starves. Each takes the job's current version and a higher fence.
+        """
+        ...
+
+    async def started(self, node: int, starts: Mapping[RunRef, Instant]) -> None:
+        """Let people see since when these runs are running, as far as the node still holds them."""
+        ...
+
+    async def finish(self, node: int, outcomes: Sequence[Outcome], *, now: Instant) -> Finished:
+        """Record what attempts came to, each under its fence and attempt, and end the live rows.
+
+        An outcome with `retry_at` puts the run back to wait, with the next attempt and a higher
+        fence, unless a signal asks for its end: then it is `cancelled`. A run that has failed
+        for good is also kept, with its payload, as a dead letter.
+        """
+        ...
+
+    async def release(self, node: int, refs: Sequence[RunRef], *, now: Instant) -> int:
+        """Give held runs back unowned, with a higher fence and the same attempt: nothing is burnt.
+
+        One with a signal ends `cancelled` instead. Returns how many the node still held.
+        """
+        ...
+
+    async def owned(self, node: int) -> list[RunRef]:
+        """The runs that the store says this node holds."""
+        ...
+
+    async def rescue(self, *, limit: int, now: Instant) -> int:
+        """Take up to `limit` runs from dead nodes: unowned, a higher fence, `rescues` + 1, the same
+        attempt. One with a signal ends `cancelled` instead. Returns how many; call until 0."""
+        ...
+
+    async def cancel(self, job: int, run: int, *, now: Instant) -> CancelVerdict:
+        """End a run that nobody holds at once, or send a signal to its owner.
+
+        Raises NotFound, or RunOver with its status if it has ended.
+        """
+        ...
+
+    async def signals(self, node: int) -> list[Signal]:
+        """The wishes for runs that this node holds. They stay until the run leaves the node."""
+        ...
+
+
+class NodeVerbs(Protocol):
+    """Who is there. Death is a committed fact and never taken back."""
+
+    async def join(self, facts: NodeFacts, *, now: Instant) -> int:
+        """A new node; its number is higher than every earlier one."""
+        ...
+
+    async def beat(self, node: int, *, now: Instant) -> Beat:
+        """Prolong the lease, or raise NodeDead."""
+        ...
+
+    async def bury(
+        self, *, silent_before: Instant, gone: Sequence[int] = (), now: Instant
+    ) -> list[int]:
+        """Declare dead the nodes last heard of before `silent_before`, and those known to be
+        `gone`.
+
+        Returns the newly dead. Their runs stay theirs until `rescue` takes them.
+        """
+        ...
+
+    async def leave(self, node: int, *, now: Instant) -> None:
+        """An orderly farewell: the node is dead from now on."""
+        ...
+
+    async def all(self) -> list[NodeView]:
+        """Every node that is still remembered, newest first."""
+        ...
+
+
+class LedgerVerbs(Protocol):
+    """Reading what happened and what will. A run is shown once, by its latest attempt."""
+
+    async def run(self, job: int, run: int, *, now: Instant) -> RunView:
+        """One run wherever it is, also when its job was deleted; NotFound if there is none."""
+        ...
+
+    async def attempts(self, job: int, run: int, *, now: Instant) -> list[AttemptView]:
+        """Every attempt of a run, first to last, the live one included."""
+        ...
+
+    async def page(
+        self, job: int, *, before: int | None, limit: int, now: Instant
+    ) -> list[RunView]:
+        """Runs and records of a job, highest number first, with numbers under `before`."""
+        ...
+
+    async def overview(self, *, limit: int, now: Instant) -> Overview:
+        """The page for people: at most `limit` of everything."""
+        ...
+
+
+class UpkeepVerbs(Protocol):
+    """The janitor's verbs, and those of starting and stopping."""
+
+    async def prune(self, *, before: Instant, keys_before: Instant, limit: int) -> int:
+        """Forget up to `limit` old things: history finished, versions ended and nodes dead before
+        `before`, idempotency keys used before `keys_before`, and one-off jobs whose run is over
+        and forgotten. Dead letters stay. Returns how many went; call until 0."""
+        ...
+
+    async def installation(self) -> str:
+        """The random id of this installation, part of every public run id."""
+        ...
+
+    async def ping(self) -> None:
+        """One real round trip through the writing path."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what was asked for, then let go of every resource."""
+        ...
+
+
+class Store(Protocol):
+    @property
+    def clock(self) -> ClockVerbs: ...
+    @property
+    def jobs(self) -> JobVerbs: ...
+    @property
+    def runs(self) -> RunVerbs: ...
+    @property
+    def nodes(self) -> NodeVerbs: ...
+    @property
+    def ledger(self) -> LedgerVerbs: ...
+    @property
+    def upkeep(self) -> UpkeepVerbs: ...

@@ -1,0 +1,125 @@
+"""The clock on SQLite. The writer is alone, so its transaction is the shard's lock."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+from onthedot.core.firing import Plan
+from onthedot.core.instants import Instant
+from onthedot.core.model import Cut, Entry, LeasedRun, NewRun, Rule
+from onthedot.errors import Taken
+from onthedot.store.codec import rule_from, rule_text
+from onthedot.store.contract import Peeked
+from onthedot.store.sqlite.database import Database
+from onthedot.store.sqlite.nodes import require_alive
+from onthedot.store.sqlite.outcomes import record_ranges
+from onthedot.store.sqlite.statements import SQL
+
+
+class Clock:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def peek(self, shards: frozenset[int], *, until: Instant, limit: int) -> Peeked:
+        return await self._database.read(lambda db: _peek(db, shards, until, limit))
+
+    async def fire(self, plan: Plan, *, node: int, own: int, now: Instant) -> list[LeasedRun]:
+        return await self._database.write(lambda db: _fire(db, plan, node, own, now))
+
+    async def rules(self, ids: Sequence[int]) -> dict[int, Rule]:
+        return await self._database.read(lambda db: _rules(db, ids))
+
+
+def _peek(db: sqlite3.Connection, shards: frozenset[int], until: Instant, limit: int) -> Peeked:
+    each = max(1, limit // max(1, len(shards)))
+    entries: list[Entry] = []
+    more = False
+    for shard in sorted(shards):
+        bounds = {"shard": shard, "until": until, "limit": each}
+        rows = db.execute(SQL["clock.peek"], bounds).fetchall()
+        more = more or len(rows) == each
+        entries.extend(map(Entry._make, rows))
+    if len(entries) > limit:
+        # The oldest go first whatever their shard, so every shard gets its turn.
+        entries, more = sorted(entries, key=lambda entry: entry.due)[:limit], True
+    return Peeked(entries, _cuts_of(db, entries), more)
+
+
+def _cuts_of(db: sqlite3.Connection, entries: Sequence[Entry]) -> list[Cut]:
+    if not db.execute(SQL["clock.any_cut"]).fetchone()[0]:
+        return []
+    found = []
+    for entry in entries:
+        row = db.execute(SQL["clock.cut_of"], (entry.job, entry.version)).fetchone()
+        if row is not None:
+            job, version, cut, deleted = row
+            found.append(Cut(job, version, cut, bool(deleted)))
+    return found
+
+
+def _fire(db: sqlite3.Connection, plan: Plan, node: int, own: int, now: Instant) -> list[LeasedRun]:
+    require_alive(db, node)
+    for shard in sorted({entry.shard for entry in plan.taken}):
+        db.execute(SQL["clock.raise_horizon"], {"shard": shard, "until": plan.until})
+    _take(db, plan)
+    db.executemany(SQL["clock.put"], sorted(plan.put_back))
+    leased = _insert_runs(db, plan.runs, node, own)
+    db.executemany(SQL["runs.insert_waiting"], [_row(run, 0) for run in plan.later])
+    record_ranges(db, plan.records, now)
+    db.executemany(SQL["clock.disarm"], plan.ended)
+    db.executemany(
+        SQL["clock.set_aside"],
+        [(e.job, e.version, e.due, e.rule, why, now) for e, why in plan.broken],
+    )
+    return leased
+
+
+def _take(db: sqlite3.Connection, plan: Plan) -> None:
+    """Remove the plan's entries and closed cuts; any difference from what it was made of refuses
+    it.
+    """
+    taken = db.executemany(SQL["clock.take"], [entry[:4] for entry in plan.taken]).rowcount
+    if plan.taken and taken != len(plan.taken):
+        raise Taken("another scheduler took some of these entries")
+    known = set(plan.cuts)
+    if any(cut not in known for cut in _cuts_of(db, plan.taken)):
+        raise Taken("a job was changed after its entry had been read")
+    db.executemany(SQL["clock.close_cut"], plan.closed)
+
+
+def _insert_runs(
+    db: sqlite3.Connection, runs: Sequence[NewRun], node: int, own: int
+) -> list[LeasedRun]:
+    in_order = sorted(runs, key=lambda run: (run.at, run.job, run.run))
+    mine, rest = in_order[:own], in_order[own:]
+    try:
+        db.executemany(SQL["runs.insert_live"], [(*_row(run, 1), node) for run in mine])
+        db.executemany(SQL["runs.insert_live"], [(*_row(run, 0), None) for run in rest])
+    except sqlite3.IntegrityError as error:
+        raise Taken(f"an occurrence of this plan has a run already: {error}") from error
+    return [LeasedRun(*run[:7], 1, 0, 1, run.payload) for run in mine]
+
+
+def _row(run: NewRun, fence: int) -> tuple[object, ...]:
+    return (*run[:7], 1, 0, fence, run.payload, run.expires)
+
+
+def _rules(db: sqlite3.Connection, ids: Sequence[int]) -> dict[int, Rule]:
+    found = {}
+    for number in ids:
+        row = db.execute(SQL["clock.rule_spec"], (number,)).fetchone()
+        if row is None:
+            continue
+        try:
+            found[number] = rule_from(row[1])
+        except (ValueError, TypeError, KeyError):
+            continue  # its entries are set aside by the plan, which says so
+    return found
+
+
+def intern_rule(db: sqlite3.Connection, rule: Rule) -> int:
+    spec = rule_text(rule)
+    db.execute(SQL["clock.intern_rule"], (spec,))
+    (number,) = db.execute(SQL["clock.rule_id"], (spec,)).fetchone()
+    return int(number)

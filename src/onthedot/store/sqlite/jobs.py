@@ -1,0 +1,253 @@
+"""Definitions on SQLite: creating, changing and reading jobs."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from onthedot.core import editing
+from onthedot.core.editing import Change, Standing
+from onthedot.core.firing import VersionRef
+from onthedot.core.instants import Instant
+from onthedot.core.model import (
+    Definition,
+    Job,
+    NewRun,
+    Once,
+    occurrence,
+    rule_of,
+)
+from onthedot.core.states import Status
+from onthedot.errors import IdempotencyMismatch, KeyTaken, NotFound, VersionConflict
+from onthedot.ids import job_id
+from onthedot.store.codec import definition_from, definition_text
+from onthedot.store.contract import Made, Receipt
+from onthedot.store.sqlite.clock import intern_rule
+from onthedot.store.sqlite.database import Database
+from onthedot.store.sqlite.outcomes import Held, end_unstarted, record_ranges
+from onthedot.store.sqlite.statements import SQL
+
+_NO_RUN = -1
+
+
+class Jobs:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def create(
+        self, definition: Definition, *, now: Instant, receipt: Receipt | None = None
+    ) -> Made:
+        return await self._database.write(lambda db: _create(db, definition, now, receipt))
+
+    async def change(
+        self,
+        job: int,
+        decide: Callable[[Standing], Change],
+        *,
+        now: Instant,
+        expected: int | None = None,
+    ) -> Job | None:
+        return await self._database.write(lambda db: _change(db, job, decide, now, expected))
+
+    async def get(self, job: int) -> Job:
+        return await self._database.read(lambda db: get_job(db, job))
+
+    async def page(self, *, before: int | None, limit: int) -> list[Job]:
+        bounds = {"before": 1 << 62 if before is None else before, "limit": limit}
+        return await self._database.read(
+            lambda db: [_job(row) for row in db.execute(SQL["jobs.page"], bounds)]
+        )
+
+    async def definitions(self, refs: Sequence[VersionRef]) -> Mapping[VersionRef, Definition]:
+        return await self._database.read(lambda db: _definitions(db, refs))
+
+
+def get_job(db: sqlite3.Connection, job: int) -> Job:
+    row = db.execute(SQL["jobs.get"], (job,)).fetchone()
+    if row is None:
+        raise NotFound(
+            f"there is no job '{job_id(job)}', or it was deleted",
+            hint="GET /v1/jobs lists the jobs; runs of a deleted job still answer.",
+        )
+    return _job(row)
+
+
+def kept_answer(db: sqlite3.Connection, receipt: Receipt | None) -> str | None:
+    """The answer that this Idempotency-Key was given before, if it was for the same request."""
+    if receipt is None:
+        return None
+    row = db.execute(SQL["jobs.kept_answer"], (receipt.key,)).fetchone()
+    if row is None:
+        return None
+    fingerprint, answer = row
+    if fingerprint != receipt.fingerprint:
+        raise IdempotencyMismatch(
+            f"Idempotency-Key '{receipt.key}' was used for another request",
+            hint="Use a new key for a new request; a repeat must be equal to the first.",
+            field="Idempotency-Key",
+        )
+    return str(answer)
+
+
+def keep_answer(
+    db: sqlite3.Connection, receipt: Receipt | None, job: Job, run: int | None, now: Instant
+) -> None:
+    if receipt is not None:
+        answer = receipt.answer(job, run)
+        db.execute(SQL["jobs.keep_answer"], (receipt.key, receipt.fingerprint, answer, now))
+
+
+def _create(
+    db: sqlite3.Connection, definition: Definition, now: Instant, receipt: Receipt | None
+) -> Made:
+    repeat = kept_answer(db, receipt)
+    if repeat is not None:
+        return Made(repeat=repeat)
+    _refuse_taken_key(db, definition, None)
+    (number,) = db.execute(SQL["jobs.next_number"]).fetchone()
+    change = editing.create(number, definition, now=now)
+    job = change.job
+    assert job is not None
+    inserted = db.execute(SQL["jobs.insert"], _columns(db, job, change)).lastrowid
+    assert inserted == number, (inserted, number)
+    _place(db, job, change)
+    keep_answer(db, receipt, job, None, now)
+    return Made(job=job)
+
+
+def _change(
+    db: sqlite3.Connection,
+    job: int,
+    decide: Callable[[Standing], Change],
+    now: Instant,
+    expected: int | None,
+) -> Job | None:
+    old = get_job(db, job)
+    if expected is not None and expected != old.version:
+        raise VersionConflict(
+            f"the job has version {old.version}, not {expected}: somebody edited it meanwhile",
+            hint="Read the job again and repeat the edit on what is there now.",
+            field="version",
+        )
+    change = decide(_standing(db, old, now))
+    if change.job is not None:
+        _refuse_taken_key(db, change.job.definition, old.id)
+    (armed,) = db.execute(SQL["jobs.armed"], (job,)).fetchone()
+    deleted = change.job is None
+    db.execute(SQL["jobs.keep_version"], {"job": job, "now": now, "deleted": deleted})
+    if armed:
+        db.execute(SQL["jobs.end_version"], (job, old.version, change.cut, deleted))
+    db.execute(SQL["jobs.forget_aside"], (job, old.version))
+    if change.record is not None:
+        record_ranges(db, [change.record], now)
+    if change.drop is not None:
+        db.execute(SQL["runs.leave_waiting"], (job, change.drop))
+    if change.job is None:
+        _end_runs(db, job, now)
+        db.execute(SQL["jobs.delete"], (job,))
+        return None
+    db.execute(SQL["jobs.update"], _columns(db, change.job, change))
+    _place(db, change.job, change)
+    return change.job
+
+
+def _standing(db: sqlite3.Connection, job: Job, now: Instant) -> Standing:
+    schedule = job.definition.schedule
+    run = occurrence(schedule.at) if isinstance(schedule, Once) else _NO_RUN
+    horizon, waiting = db.execute(
+        SQL["jobs.standing"], {"job": job.id, "run": run, "shard": job.shard}
+    ).fetchone()
+    return Standing(job=job, horizon=horizon, waiting=bool(waiting), now=now)
+
+
+def _place(db: sqlite3.Connection, job: Job, change: Change) -> None:
+    """Give the new version its entry in the clock, or its waiting run."""
+    if change.entry is not None:
+        rule = rule_of(job.definition)
+        assert rule is not None, job
+        row = (job.shard, change.entry, job.id, job.version, intern_rule(db, rule))
+        db.execute(SQL["clock.put"], row)
+    if change.run is not None and not is_taken(db, job.id, change.run.run):
+        insert_waiting(db, change.run)
+
+
+def is_taken(db: sqlite3.Connection, job: int, run: int) -> bool:
+    return bool(db.execute(SQL["runs.is_taken"], {"job": job, "run": run}).fetchone()[0])
+
+
+def insert_waiting(db: sqlite3.Connection, run: NewRun) -> None:
+    row = (*run[:7], 1, 0, 0, run.payload, run.expires)
+    db.execute(SQL["runs.insert_waiting"], row)
+
+
+def _end_runs(db: sqlite3.Connection, job: int, now: Instant) -> None:
+    """What a deleted job leaves behind: runs that nobody holds end, the others' owners are told."""
+    rows = db.execute(SQL["jobs.live_of"], (job,)).fetchall()
+    rows += db.execute(SQL["jobs.waiting_of"], (job,)).fetchall()
+    for run in map(Held._make, rows):
+        if run.owner is None:
+            end_unstarted(db, run, Status.CANCELLED, reason="job deleted", now=now)
+        else:
+            db.execute(SQL["runs.ask"], (run.owner, run.job, run.run, "job deleted"))
+
+
+def _refuse_taken_key(db: sqlite3.Connection, definition: Definition, job: int | None) -> None:
+    if definition.key is None:
+        return
+    row = db.execute(SQL["jobs.by_key"], (definition.namespace, definition.key)).fetchone()
+    if row is not None and row[0] != job:
+        raise KeyTaken(
+            f"key '{definition.key}' belongs to job '{job_id(row[0])}'",
+            hint="PATCH that job, or choose another key.",
+            field="key",
+        )
+
+
+def _columns(db: sqlite3.Connection, job: Job, change: Change) -> dict[str, Any]:
+    definition = job.definition
+    rule = rule_of(definition)
+    return {
+        "id": job.id,
+        "version": job.version,
+        "namespace": definition.namespace,
+        "key": definition.key,
+        "name": definition.name,
+        "queue": definition.queue,
+        "priority": definition.priority,
+        "rule": None if rule is None else intern_rule(db, rule),
+        "armed": change.entry is not None,
+        "definition": definition_text(definition),
+        "payload": definition.payload,
+        "anchor": job.anchor,
+        "skipping_from": job.skipping_from,
+        "created_at": job.created_at,
+        "updated_at": job.updated_at,
+    }
+
+
+def _job(row: Sequence[Any]) -> Job:
+    number, version, definition, payload, anchor, skipping_from, created_at, updated_at = row
+    return Job(
+        id=number,
+        version=version,
+        definition=definition_from(definition, payload),
+        anchor=anchor,
+        skipping_from=skipping_from,
+        created_at=created_at,
+        updated_at=updated_at,
+    )
+
+
+def _definitions(
+    db: sqlite3.Connection, refs: Sequence[VersionRef]
+) -> dict[VersionRef, Definition]:
+    found = {}
+    for ref in refs:
+        row = (
+            db.execute(SQL["jobs.current_definition"], ref).fetchone()
+            or db.execute(SQL["jobs.old_definition"], ref).fetchone()
+        )
+        if row is not None:
+            found[ref] = definition_from(*row)
+    return found

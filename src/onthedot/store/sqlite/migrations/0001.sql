@@ -1,0 +1,218 @@
+-- The first schema. Instants are microseconds since the epoch, UTC. A table that is clustered on its
+-- key (`without rowid`) is written in key order by the verbs, so that what fires together lies together.
+
+-- A random id, part of every public run id; renewed when a backup is restored.
+create table installation (id text not null) strict;
+
+-- horizon: the instant up to which the shard was claimed.
+create table shard (id integer primary key, horizon integer not null) strict;
+
+-- All that the scheduler must know to fire a job, shared by the jobs that say the same; never changed.
+create table rule (id integer primary key, spec text not null unique) strict;
+
+-- Definitions. autoincrement: a number is never used again, since history outlives its job.
+-- armed: this version has an entry in the clock. queue, priority: copies for the verbs that make runs.
+-- skipping_from: set while a pause holds occurrences back; all that fall due after it are skipped.
+create table job (
+  id integer primary key autoincrement,
+  version integer not null,
+  namespace text not null,
+  key text,
+  name text not null,
+  queue text not null,
+  priority integer not null,
+  rule integer,
+  armed integer not null,
+  definition text not null,
+  payload text not null,
+  anchor integer not null,
+  skipping_from integer,
+  created_at integer not null,
+  updated_at integer not null
+) strict;
+create unique index job_key on job (namespace, key) where key is not null;
+
+-- Superseded definitions, append-only until retention takes them.
+create table job_version (
+  job integer not null,
+  version integer not null,
+  name text not null,
+  definition text not null,
+  payload text not null,
+  ended_at integer not null,
+  deleted integer not null,
+  primary key (job, version)
+) strict, without rowid;
+create index job_version_ended on job_version (ended_at);
+
+-- The clock: one entry for each active version of a recurring job.
+create table clock (
+  shard integer not null,
+  due integer not null,
+  job integer not null,
+  version integer not null,
+  rule integer not null,
+  primary key (shard, due, job, version)
+) strict, without rowid;
+
+-- Versions that have ended while their entry is still in the clock; deleted with that entry.
+create table cut (
+  job integer not null,
+  version integer not null,
+  cut integer not null,
+  deleted integer not null,
+  primary key (job, version)
+) strict, without rowid;
+
+-- Entries that could not be fired, kept for people to look at.
+create table aside (
+  job integer not null,
+  version integer not null,
+  due integer not null,
+  rule integer not null,
+  why text not null,
+  set_aside_at integer not null,
+  primary key (job, version)
+) strict, without rowid;
+
+-- Live runs: claimed or due. owner null: any worker may lease it.
+create table run (
+  job integer not null,
+  run integer not null,
+  version integer not null,
+  queue text not null,
+  priority integer not null,
+  due integer not null,
+  at integer not null,
+  attempt integer not null,
+  rescues integer not null,
+  fence integer not null,
+  payload text,
+  expires integer,
+  owner integer,
+  started integer,
+  primary key (job, run)
+) strict, without rowid;
+-- The order in which workers lease: 60 s of waiting outweigh one level of priority.
+create index run_free on run (queue, at - priority * 60000000) where owner is null;
+
+-- Waiting runs: delayed, one-off, retried. The same columns; none has an owner.
+create table waiting (
+  job integer not null,
+  run integer not null,
+  version integer not null,
+  queue text not null,
+  priority integer not null,
+  due integer not null,
+  at integer not null,
+  attempt integer not null,
+  rescues integer not null,
+  fence integer not null,
+  payload text,
+  expires integer,
+  primary key (job, run)
+) strict, without rowid;
+create index waiting_at on waiting (job % 16, at);
+
+-- The ledger's past: one row an attempt, one row a missed or skipped range (attempt 0). Rows are
+-- appended; the one index finds a job's runs, newest first, and a run by its id, and makes it
+-- impossible to record the same thing twice.
+-- status: 1 succeeded, 2 failed, 3 cancelled, 4 skipped, 5 missed, 6 lost, 7 failed and retried.
+create table history (
+  id integer primary key,
+  job integer not null,
+  run integer not null,
+  attempt integer not null,
+  fence integer not null,
+  version integer not null,
+  status integer not null,
+  due integer not null,
+  started integer,
+  finished integer not null,
+  node integer,
+  rescues integer not null,
+  error text,
+  output text,
+  reason text,
+  until integer,
+  count integer
+) strict;
+create unique index history_run on history (job, run, attempt);
+
+-- Dead letters: runs that failed for good, with what is needed to run them again. Outside retention.
+create table dead (
+  job integer not null,
+  run integer not null,
+  version integer not null,
+  attempt integer not null,
+  due integer not null,
+  failed_at integer not null,
+  error text,
+  payload text,
+  primary key (job, run)
+) strict, without rowid;
+create index dead_failed on dead (failed_at);
+
+-- Answers kept for 24 hours under the caller's Idempotency-Key.
+create table idempotency (
+  key text primary key,
+  fingerprint text not null,
+  answer text not null,
+  used_at integer not null
+) strict, without rowid;
+create index idempotency_used on idempotency (used_at);
+
+-- settled: dead, and nothing is owned by it any more.
+create table node (
+  id integer primary key autoincrement,
+  boot_id text not null,
+  host text not null,
+  pid integer not null,
+  roles text not null,
+  slots integer not null,
+  version text not null,
+  joined_at integer not null,
+  beat_at integer not null,
+  dead_at integer,
+  settled integer not null default 0
+) strict;
+
+-- Wishes for runs that a node holds.
+create table signal (
+  node integer not null,
+  job integer not null,
+  run integer not null,
+  reason text not null,
+  primary key (node, job, run)
+) strict, without rowid;
+
+-- For people with sqlite3 at hand: every run and every range once, live ones included.
+create view ledger as
+with all_runs as (
+  select job, run, due, attempt, started, finished, reason, until, count,
+    case status
+      when 1 then 'succeeded' when 2 then 'failed' when 3 then 'cancelled'
+      when 4 then 'skipped' when 5 then 'missed' when 6 then 'lost'
+    end as status
+  from history
+  where status <> 7
+  union all
+  select job, run, due, attempt, started, null, null, null, null,
+    case when owner is not null and started is not null then 'running' else 'queued' end
+  from run
+  union all
+  select job, run, due, attempt, null, null, null, null, null, 'scheduled'
+  from waiting
+)
+select
+  printf('job-%x', job) as job_id,
+  (select id from installation) || printf('-%x-%x', job, run) as run_id,
+  strftime('%Y-%m-%dT%H:%M:%S', due / 1000000, 'unixepoch') || printf('.%06dZ', due % 1000000) as scheduled_for,
+  status,
+  attempt,
+  strftime('%Y-%m-%dT%H:%M:%S', started / 1000000, 'unixepoch') || printf('.%06dZ', started % 1000000) as started_at,
+  strftime('%Y-%m-%dT%H:%M:%S', finished / 1000000, 'unixepoch') || printf('.%06dZ', finished % 1000000) as finished_at,
+  reason,
+  strftime('%Y-%m-%dT%H:%M:%S', until / 1000000, 'unixepoch') || printf('.%06dZ', until % 1000000) as until,
+  count
+from all_runs;

@@ -1,0 +1,340 @@
+"""Live and waiting runs on SQLite: how they are made, leased, given back and ended."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from onthedot.core.instants import Instant
+from onthedot.core.model import (
+    NUMBER_MAX,
+    LeasedRun,
+    NewRun,
+    Outcome,
+    RunRef,
+    created_run,
+)
+from onthedot.core.states import Status
+from onthedot.errors import NotFound, RunOver
+from onthedot.store.codec import RETRIED, STATUS_CODES, STATUS_OF_CODE
+from onthedot.store.contract import CancelVerdict, Finished, Made, Promoted, Receipt, Signal
+from onthedot.store.sqlite.database import Database
+from onthedot.store.sqlite.jobs import get_job, insert_waiting, is_taken, keep_answer, kept_answer
+from onthedot.store.sqlite.nodes import require_alive
+from onthedot.store.sqlite.outcomes import Held, end_unstarted, signal_for
+from onthedot.store.sqlite.statements import SQL
+
+
+class Waiting(NamedTuple):
+    """A row of the waiting table: a run to come, and until when it may be late."""
+
+    job: int
+    run: int
+    version: int
+    queue: str
+    priority: int
+    due: Instant
+    at: Instant
+    attempt: int
+    rescues: int
+    fence: int
+    payload: str | None
+    expires: Instant | None
+
+
+class Runs:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def enqueue(
+        self,
+        job: int,
+        *,
+        due: Instant,
+        payload: str | None,
+        now: Instant,
+        receipt: Receipt | None = None,
+    ) -> Made:
+        return await self._database.write(lambda db: _enqueue(db, job, due, payload, now, receipt))
+
+    async def promote(
+        self,
+        shards: frozenset[int],
+        *,
+        until: Instant,
+        node: int,
+        own: int,
+        limit: int,
+        now: Instant,
+    ) -> Promoted:
+        return await self._database.write(
+            lambda db: _promote(db, _coming(db, shards, until, limit), node, own, now)
+        )
+
+    async def lease(
+        self, node: int, queues: tuple[str, ...], *, limit: int, now: Instant
+    ) -> list[LeasedRun]:
+        return await self._database.write(lambda db: _lease(db, node, queues, limit, now))
+
+    async def started(self, node: int, starts: Mapping[RunRef, Instant]) -> None:
+        rows = [(at, ref.job, ref.run, node, ref.fence) for ref, at in starts.items()]
+        await self._database.write(lambda db: _started(db, node, rows))
+
+    async def finish(self, node: int, outcomes: Sequence[Outcome], *, now: Instant) -> Finished:
+        return await self._database.write(lambda db: _finish(db, node, outcomes, now))
+
+    async def release(self, node: int, refs: Sequence[RunRef], *, now: Instant) -> int:
+        return await self._database.write(lambda db: _release(db, node, refs, now))
+
+    async def owned(self, node: int) -> list[RunRef]:
+        return await self._database.read(
+            lambda db: [RunRef._make(row) for row in db.execute(SQL["runs.owned"], (node,))]
+        )
+
+    async def rescue(self, *, limit: int, now: Instant) -> int:
+        return await self._database.write(lambda db: _rescue(db, limit, now))
+
+    async def cancel(self, job: int, run: int, *, now: Instant) -> CancelVerdict:
+        return await self._database.write(lambda db: _cancel(db, job, run, now))
+
+    async def signals(self, node: int) -> list[Signal]:
+        return await self._database.read(
+            lambda db: [Signal._make(row) for row in db.execute(SQL["runs.signals"], (node,))]
+        )
+
+
+def _enqueue(
+    db: sqlite3.Connection,
+    job: int,
+    due: Instant,
+    payload: str | None,
+    now: Instant,
+    receipt: Receipt | None,
+) -> Made:
+    repeat = kept_answer(db, receipt)
+    if repeat is not None:
+        return Made(repeat=repeat)
+    found = get_job(db, job)
+    definition = found.definition
+    number = _free_number(db, job, now)
+    run = NewRun(
+        *(job, number, found.version, definition.queue, definition.priority, due, due), payload
+    )
+    if due > now:
+        insert_waiting(db, run)
+    else:
+        db.execute(SQL["runs.insert_live"], (*run[:7], 1, 0, 0, payload, None, None))
+    keep_answer(db, receipt, found, number, now)
+    return Made(job=found, run=number)
+
+
+def _free_number(db: sqlite3.Connection, job: int, now: Instant) -> int:
+    """The first free number from `now` on: bounded, since each microsecond holds a thousand."""
+    at = now
+    while True:
+        for n in range(1, NUMBER_MAX + 1):
+            number = created_run(at, n)
+            if not is_taken(db, job, number):
+                return number
+        at += 1
+
+
+def _coming(
+    db: sqlite3.Connection, shards: frozenset[int], until: Instant, limit: int
+) -> list[Waiting]:
+    rows: list[Waiting] = []
+    for shard in sorted(shards):
+        bounds = {"shard": shard, "until": until, "limit": limit}
+        rows += map(Waiting._make, db.execute(SQL["runs.coming"], bounds))
+    return sorted(rows, key=lambda row: (row.at, row.job, row.run))[:limit]
+
+
+def _promote(
+    db: sqlite3.Connection, rows: Sequence[Waiting], node: int, own: int, now: Instant
+) -> Promoted:
+    require_alive(db, node)
+    leased: list[LeasedRun] = []
+    for row in rows:
+        if row.attempt == 1 and row.expires is not None and row.expires < now:
+            _miss(db, row, now)
+            continue
+        owner = node if len(leased) < own else None
+        current = db.execute(SQL["runs.job_of"], (row.job,)).fetchone()
+        run = LeasedRun._make(row[:-1])._replace(
+            version=row.version if current is None else current[0],
+            fence=row.fence + (owner is not None),
+        )
+        db.execute(SQL["runs.leave_waiting"], (row.job, row.run))
+        db.execute(SQL["runs.insert_live"], (*run, None, owner))
+        if owner is not None:
+            leased.append(run)
+    return Promoted(leased, len(rows))
+
+
+def _miss(db: sqlite3.Connection, row: Waiting, now: Instant) -> None:
+    """Nothing was ever tried, so it is a record like any other missed occurrence: attempt 0."""
+    run = Held(row.job, row.run, row.version, 0, row.rescues, row.fence, row.due, None)
+    reason = "nobody claimed it within its window, catchUp is none"
+    end_unstarted(db, run, Status.MISSED, reason=reason, now=now)
+
+
+def _lease(
+    db: sqlite3.Connection, node: int, queues: tuple[str, ...], limit: int, now: Instant
+) -> list[LeasedRun]:
+    require_alive(db, node)
+    wanted = queues or [queue for (queue,) in db.execute(SQL["runs.queues_with_work"])]
+    free: list[tuple[Instant, int, int]] = []
+    for queue in wanted:
+        bounds = {"queue": queue, "now": now, "limit": limit}
+        free += [(rank, job, run) for job, run, rank in db.execute(SQL["runs.free"], bounds)]
+    leased = []
+    for _, job, run in sorted(free)[:limit]:
+        rows = db.execute(SQL["runs.lease"], {"node": node, "job": job, "run": run}).fetchall()
+        leased += [LeasedRun._make(row) for row in rows]
+    return leased
+
+
+def _started(db: sqlite3.Connection, node: int, rows: Sequence[tuple[int, ...]]) -> None:
+    require_alive(db, node)
+    db.executemany(SQL["runs.started"], rows)
+
+
+def _finish(
+    db: sqlite3.Connection, node: int, outcomes: Sequence[Outcome], now: Instant
+) -> Finished:
+    require_alive(db, node)
+    signals = bool(db.execute(SQL["runs.any_signal"]).fetchone()[0])
+    repeated = stale = 0
+    history: list[tuple[object, ...]] = []
+    retries: list[Instant] = []
+    for outcome in outcomes:
+        key = {"job": outcome.job, "run": outcome.run, "node": node}
+        fenced = key | {"fence": outcome.fence, "attempt": outcome.attempt}
+        rows = db.execute(SQL["runs.finish"], fenced).fetchall()
+        if not rows:
+            if _is_recorded(db, outcome):
+                repeated += 1
+            else:
+                stale += 1
+            continue
+        (row,) = rows
+        final = _obeying(db, outcome, node) if signals else outcome
+        history.append(_history_row(final, row, node))
+        if final.retry_at is not None:
+            _wait_for_retry(db, final, row)
+            retries.append(final.retry_at)
+        elif final.status is Status.FAILED:
+            _keep_dead_letter(db, final, row)
+    db.executemany(SQL["runs.append"], history)
+    return Finished(len(history), repeated, stale, min(retries, default=None))
+
+
+def _is_recorded(db: sqlite3.Connection, outcome: Outcome) -> bool:
+    row = db.execute(
+        SQL["runs.recorded_fence"], (outcome.job, outcome.run, outcome.attempt)
+    ).fetchone()
+    return row is not None and row[0] == outcome.fence
+
+
+def _obeying(db: sqlite3.Connection, outcome: Outcome, node: int) -> Outcome:
+    """A run that somebody wants to end gets no further attempt."""
+    wish = signal_for(db, node, outcome.job, outcome.run)
+    if wish is None:
+        return outcome
+    db.execute(SQL["runs.drop_signal"], (node, outcome.job, outcome.run))
+    if outcome.retry_at is None:
+        return outcome
+    return outcome._replace(status=Status.CANCELLED, retry_at=None, reason=wish)
+
+
+def _history_row(outcome: Outcome, row: tuple[object, ...], node: int) -> tuple[object, ...]:
+    version, _, _, due, rescues, _ = row
+    status = RETRIED if outcome.retry_at is not None else STATUS_CODES[outcome.status]
+    return (
+        *(outcome.job, outcome.run, outcome.attempt, outcome.fence, version, status, due),
+        *(outcome.started, outcome.finished, node, rescues),
+        *(outcome.error, outcome.output, outcome.reason, None, None),
+    )
+
+
+def _wait_for_retry(db: sqlite3.Connection, outcome: Outcome, row: tuple[object, ...]) -> None:
+    version, queue, priority, due, rescues, payload = row
+    db.execute(
+        SQL["runs.insert_waiting"],
+        (
+            *(outcome.job, outcome.run, version, queue, priority, due, outcome.retry_at),
+            *(outcome.attempt + 1, rescues, outcome.fence + 1, payload, None),
+        ),
+    )
+
+
+def _keep_dead_letter(db: sqlite3.Connection, outcome: Outcome, row: tuple[object, ...]) -> None:
+    version, _, _, due, _, payload = row
+    db.execute(
+        SQL["runs.bury"],
+        (
+            *(outcome.job, outcome.run, version, outcome.attempt, due),
+            *(outcome.finished, outcome.error, payload),
+        ),
+    )
+
+
+def _release(db: sqlite3.Connection, node: int, refs: Sequence[RunRef], now: Instant) -> int:
+    require_alive(db, node)
+    released = 0
+    for ref in refs:
+        bounds = {"job": ref.job, "run": ref.run, "node": node, "fence": ref.fence}
+        row = db.execute(SQL["runs.held"], bounds).fetchone()
+        if row is not None:
+            _leave_owner(db, Held._make(row), SQL["runs.give_back"], now)
+            released += 1
+    return released
+
+
+def _rescue(db: sqlite3.Connection, limit: int, now: Instant) -> int:
+    rescued = 0
+    for (node,) in db.execute(SQL["nodes.unsettled"]).fetchall():
+        bounds = {"node": node, "limit": limit - rescued}
+        rows = db.execute(SQL["runs.of_node"], bounds).fetchall()
+        for row in rows:
+            _leave_owner(db, Held._make(row), SQL["runs.take_from_dead"], now)
+        rescued += len(rows)
+        if rescued >= limit:
+            return rescued
+        db.execute(SQL["nodes.settle"], (node,))
+    return rescued
+
+
+def _leave_owner(db: sqlite3.Connection, run: Held, statement: str, now: Instant) -> None:
+    """A run that its owner no longer holds: anybody may lease it, unless somebody wants it
+    to end.
+    """
+    assert run.owner is not None
+    wish = signal_for(db, run.owner, run.job, run.run)
+    if wish is not None:
+        end_unstarted(db, run, Status.CANCELLED, reason=wish, now=now)
+    else:
+        db.execute(statement, (run.job, run.run))
+
+
+def _cancel(db: sqlite3.Connection, job: int, run: int, now: Instant) -> CancelVerdict:
+    row = db.execute(SQL["runs.find"], {"job": job, "run": run}).fetchone()
+    if row is None:
+        _refuse_ended(db, job, run)
+    held = Held._make(row)
+    if held.owner is None:
+        end_unstarted(db, held, Status.CANCELLED, reason="cancelled by request", now=now)
+        return CancelVerdict.CANCELLED
+    db.execute(SQL["runs.ask"], (held.owner, job, run, "cancelled by request"))
+    return CancelVerdict.ASKED
+
+
+def _refuse_ended(db: sqlite3.Connection, job: int, run: int) -> None:
+    row = db.execute(SQL["ledger.past_run"], {"job": job, "run": run}).fetchone()
+    if row is None:
+        raise NotFound("there is no such run", hint="It may be older than the retention.")
+    status = STATUS_OF_CODE[row[3]]
+    raise RunOver(
+        f"the run is over: {status}", hint="Only a run that has not ended can be cancelled."
+    )

@@ -1,0 +1,91 @@
+-- name: jobs.insert
+insert into job (version, namespace, key, name, queue, priority, rule, armed, definition, payload,
+  anchor, skipping_from, created_at, updated_at)
+values (1, :namespace, :key, :name, :queue, :priority, :rule, :armed, :definition, :payload,
+  :anchor, :skipping_from, :created_at, :updated_at)
+
+-- name: jobs.next_number
+-- why: the verb must know the number before it asks what to write; the writer is alone, so it holds
+select coalesce((select seq from sqlite_sequence where name = 'job'), 0) + 1
+
+-- name: jobs.update
+update job
+set version = :version, key = :key, name = :name, queue = :queue, priority = :priority, rule = :rule,
+  armed = :armed, definition = :definition, payload = :payload, anchor = :anchor,
+  skipping_from = :skipping_from, updated_at = :updated_at
+where id = :id
+
+-- name: jobs.delete
+delete from job
+where id = ?
+
+-- name: jobs.get
+select id, version, definition, payload, anchor, skipping_from, created_at, updated_at
+from job
+where id = ?
+
+-- name: jobs.page
+select id, version, definition, payload, anchor, skipping_from, created_at, updated_at
+from job
+where id < :before
+order by id desc
+limit :limit
+
+-- name: jobs.armed
+select armed
+from job
+where id = ?
+
+-- name: jobs.standing
+select s.horizon,
+  exists (select 1 from waiting where job = :job and run = :run and attempt = 1)
+from shard s
+where s.id = :shard
+
+-- name: jobs.by_key
+select id
+from job
+where namespace = ? and key = ?
+
+-- name: jobs.keep_version
+insert into job_version (job, version, name, definition, payload, ended_at, deleted)
+select id, version, name, definition, payload, :now, :deleted
+from job
+where id = :job
+
+-- name: jobs.end_version
+insert into cut (job, version, cut, deleted)
+values (?, ?, ?, ?)
+
+-- name: jobs.current_definition
+select definition, payload
+from job
+where id = ? and version = ?
+
+-- name: jobs.old_definition
+select definition, payload
+from job_version
+where job = ? and version = ?
+
+-- name: jobs.kept_answer
+select fingerprint, answer
+from idempotency
+where key = ?
+
+-- name: jobs.keep_answer
+insert into idempotency (key, fingerprint, answer, used_at)
+values (?, ?, ?, ?)
+
+-- name: jobs.live_of
+select job, run, version, attempt, rescues, fence, due, owner
+from run
+where job = ?
+
+-- name: jobs.waiting_of
+select job, run, version, attempt, rescues, fence, due, null
+from waiting
+where job = ?
+
+-- name: jobs.forget_aside
+delete from aside
+where job = ? and version = ?

@@ -1,0 +1,44 @@
+-- name: nodes.join
+insert into node (boot_id, host, pid, roles, slots, version, joined_at, beat_at)
+values (:boot_id, :host, :pid, :roles, :slots, :version, :now, :now)
+
+-- name: nodes.is_alive
+select exists (select 1 from node where id = ? and dead_at is null)
+
+-- name: nodes.beat
+-- why: max, since a clock set back must not make a living node look silent
+update node
+set beat_at = max(beat_at, :now)
+where id = :node and dead_at is null
+
+-- name: nodes.alive
+select id, roles
+from node
+where dead_at is null
+order by id
+
+-- name: nodes.silent
+select id
+from node
+where dead_at is null and beat_at < ?
+
+-- name: nodes.die
+update node
+set dead_at = ?
+where id = ? and dead_at is null
+
+-- name: nodes.unsettled
+select id
+from node
+where dead_at is not null and settled = 0
+order by id
+
+-- name: nodes.settle
+update node
+set settled = 1
+where id = ?
+
+-- name: nodes.all
+select id, boot_id, host, pid, roles, slots, version, joined_at, beat_at, dead_at
+from node
+order by id desc

@@ -1,0 +1,143 @@
+-- name: runs.insert_live
+insert into run (job, run, version, queue, priority, due, at, attempt, rescues, fence, payload, expires, owner)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: runs.insert_waiting
+insert into waiting (job, run, version, queue, priority, due, at, attempt, rescues, fence, payload, expires)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: runs.is_taken
+-- why: a number is the identity of a run for ever, wherever the run is
+select exists (select 1 from run where job = :job and run = :run)
+  or exists (select 1 from waiting where job = :job and run = :run)
+  or exists (select 1 from history where job = :job and run = :run)
+
+-- name: runs.job_of
+select version, queue, priority
+from job
+where id = ?
+
+-- name: runs.coming
+select job, run, version, queue, priority, due, at, attempt, rescues, fence, payload, expires
+from waiting
+where job % 16 = :shard and at <= :until
+order by at, job, run
+limit :limit
+
+-- name: runs.leave_waiting
+delete from waiting
+where job = ? and run = ?
+
+-- name: runs.leave_live
+delete from run
+where job = ? and run = ?
+
+-- name: runs.queues_with_work
+-- why: a skip scan over the partial index, one probe a queue, however many runs wait in each
+with recursive queues (queue) as (
+  select min(queue) from run where owner is null
+  union all
+  select (select min(r.queue) from run r where r.owner is null and r.queue > q.queue)
+  from queues q
+  where q.queue is not null
+)
+select queue
+from queues
+where queue is not null
+
+-- name: runs.free
+-- why: the order of the partial index is the order of leasing; ties by number make it repeatable
+select job, run, at - priority * 60000000 as rank
+from run
+where owner is null and queue = :queue and at <= :now
+order by at - priority * 60000000, job, run
+limit :limit
+
+-- name: runs.lease
+update run
+set owner = :node, fence = fence + 1, started = null,
+  version = coalesce((select version from job where id = :job), version)
+where job = :job and run = :run and owner is null
+returning job, run, version, queue, priority, due, at, attempt, rescues, fence, payload
+
+-- name: runs.started
+update run
+set started = ?
+where job = ? and run = ? and owner = ? and fence = ? and started is null
+
+-- name: runs.finish
+-- why: deleting under the fence and attempt is the check; a late writer deletes nothing
+delete from run
+where job = :job and run = :run and owner = :node and fence = :fence and attempt = :attempt
+returning version, queue, priority, due, rescues, payload
+
+-- name: runs.append
+insert into history (job, run, attempt, fence, version, status, due, started, finished, node, rescues,
+  error, output, reason, until, count)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: runs.recorded_fence
+select fence
+from history
+where job = ? and run = ? and attempt = ?
+
+-- name: runs.bury
+insert or replace into dead (job, run, version, attempt, due, failed_at, error, payload)
+values (?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: runs.held
+select job, run, version, attempt, rescues, fence, due, owner
+from run
+where job = :job and run = :run and owner = :node and fence = :fence
+
+-- name: runs.find
+select job, run, version, attempt, rescues, fence, due, owner
+from run
+where job = :job and run = :run
+union all
+select job, run, version, attempt, rescues, fence, due, null
+from waiting
+where job = :job and run = :run
+
+-- name: runs.give_back
+update run
+set owner = null, fence = fence + 1, started = null
+where job = ? and run = ?
+
+-- name: runs.take_from_dead
+update run
+set owner = null, fence = fence + 1, started = null, rescues = rescues + 1
+where job = ? and run = ?
+
+-- name: runs.of_node
+select job, run, version, attempt, rescues, fence, due, owner
+from run
+where owner = :node
+limit :limit
+
+-- name: runs.owned
+select job, run, fence
+from run
+where owner = ?
+
+-- name: runs.ask
+insert into signal (node, job, run, reason)
+values (?, ?, ?, ?)
+on conflict do nothing
+
+-- name: runs.any_signal
+select exists (select 1 from signal)
+
+-- name: runs.signal_of
+select reason
+from signal
+where node = ? and job = ? and run = ?
+
+-- name: runs.signals
+select job, run, reason
+from signal
+where node = ?
+
+-- name: runs.drop_signal
+delete from signal
+where node = ? and job = ? and run = ?

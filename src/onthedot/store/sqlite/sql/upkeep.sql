@@ -1,0 +1,50 @@
+-- name: upkeep.installation
+select id
+from installation
+
+-- name: upkeep.new_installation
+insert into installation (id)
+values (?)
+
+-- name: upkeep.new_shard
+insert into shard (id, horizon)
+values (?, 0)
+
+-- name: upkeep.old_history
+-- why: rows are appended in the order of finishing, so the oldest are found without another index
+delete from history
+where id in (
+  select id from (select id, finished from history order by id limit :limit) where finished < :before
+)
+
+-- name: upkeep.old_versions
+-- why: the version of an entry that still waits for its cut must stay readable
+delete from job_version
+where (job, version) in (
+  select job, version
+  from job_version v
+  where ended_at < :before
+    and not exists (select 1 from cut c where c.job = v.job and c.version = v.version)
+  order by ended_at
+  limit :limit
+)
+
+-- name: upkeep.old_keys
+delete from idempotency
+where key in (select key from idempotency where used_at < :before order by used_at limit :limit)
+
+-- name: upkeep.old_nodes
+delete from node
+where id in (select id from node where dead_at < :before and settled = 1 order by id limit :limit)
+
+-- name: upkeep.finished_one_offs
+-- why: a one-off job has no entry; when nothing of it is left it goes with its history
+select j.id
+from job j
+where j.rule is null and j.skipping_from is null and j.updated_at < :before
+  and json_extract(j.definition, '$.schedule.at') < :before
+  and not exists (select 1 from run r where r.job = j.id)
+  and not exists (select 1 from waiting w where w.job = j.id)
+  and not exists (select 1 from history h where h.job = j.id)
+order by j.id
+limit :limit

@@ -1,0 +1,43 @@
+"""Retention, identity and farewell on SQLite."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from onthedot.core.instants import Instant
+from onthedot.store.sqlite.database import Database
+from onthedot.store.sqlite.statements import SQL
+
+_BY_AGE = ("upkeep.old_history", "upkeep.old_versions", "upkeep.old_nodes")
+
+
+class Upkeep:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def prune(self, *, before: Instant, keys_before: Instant, limit: int) -> int:
+        return await self._database.write(lambda db: _prune(db, before, keys_before, limit))
+
+    async def installation(self) -> str:
+        return await self._database.read(
+            lambda db: str(db.execute(SQL["upkeep.installation"]).fetchone()[0])
+        )
+
+    async def ping(self) -> None:
+        await self._database.write(lambda db: db.execute(SQL["upkeep.installation"]).fetchone())
+
+    async def close(self) -> None:
+        await self._database.close()
+
+
+def _prune(db: sqlite3.Connection, before: Instant, keys_before: Instant, limit: int) -> int:
+    gone = db.execute(SQL["upkeep.old_keys"], {"before": keys_before, "limit": limit}).rowcount
+    for statement in _BY_AGE:
+        if gone < limit:
+            bounds = {"before": before, "limit": limit - gone}
+            gone += db.execute(SQL[statement], bounds).rowcount
+    if gone < limit:
+        bounds = {"before": before, "limit": limit - gone}
+        over = db.execute(SQL["upkeep.finished_one_offs"], bounds).fetchall()
+        gone += db.executemany(SQL["jobs.delete"], over).rowcount if over else 0
+    return gone

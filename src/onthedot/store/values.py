@@ -1,0 +1,167 @@
+"""What the verbs of a store take and give, beyond the things of the core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from onthedot.core.instants import Instant
+from onthedot.core.model import Cut, Entry, Job, LeasedRun
+from onthedot.core.states import Status
+
+
+@dataclass(frozen=True, slots=True)
+class Peeked:
+    """Due entries, oldest first within each shard, and the cuts of those whose version has ended.
+
+    `more`: a shard had more of them than its share of the limit.
+    """
+
+    entries: list[Entry]
+    cuts: list[Cut]
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """An API caller's `Idempotency-Key`, kept with what it made, in the same transaction.
+
+    `fingerprint` stands for the whole request. `answer` makes the text that a repeat is given,
+    from the job and, for a trigger, the run; it is pure.
+    """
+
+    key: str
+    fingerprint: str
+    answer: Callable[[Job, int | None], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a create or enqueue made (`run` only for the latter), or the kept answer if it is a
+    repeat.
+    """
+
+    job: Job | None = None
+    run: int | None = None
+    repeat: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Promoted:
+    """`leased` runs are the node's own now; `moved` counts all that left the waiting table."""
+
+    leased: list[LeasedRun]
+    moved: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What became of outcomes. `repeated` ones were already in history under the same attempt and
+    fence; `stale` ones came from an owner that no longer holds the run and changed nothing.
+    `retry_at` is the earliest instant of a retry among the accepted ones."""
+
+    accepted: int
+    repeated: int
+    stale: int
+    retry_at: Instant | None
+
+
+class CancelVerdict(StrEnum):
+    CANCELLED = "cancelled"
+    """It will never start (again)."""
+    ASKED = "asked"
+    """A node holds it and decides: it has been sent a signal."""
+
+
+class Signal(NamedTuple):
+    """A wish for a run that a node holds. `reason` becomes the run's reason when it ends by it."""
+
+    job: int
+    run: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeFacts:
+    """What a node says about itself when it joins. `boot_id` is random for each incarnation."""
+
+    boot_id: str
+    host: str
+    pid: int
+    roles: tuple[str, ...]
+    slots: int
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """The answer to a heartbeat: the live nodes that have the scheduler role, by number."""
+
+    schedulers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeView:
+    number: int
+    facts: NodeFacts
+    joined_at: Instant
+    beat_at: Instant
+    dead: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptView:
+    attempt: int
+    status: Status
+    started_at: Instant | None
+    finished_at: Instant | None
+    error: str | None
+    output: str | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunView:
+    """A run as people see it: its latest attempt. A missed or skipped range has `until` and
+    `count`.
+    """
+
+    job: int
+    run: int
+    version: int
+    status: Status
+    due: Instant
+    at: Instant
+    attempt: int
+    rescues: int
+    started_at: Instant | None = None
+    finished_at: Instant | None = None
+    error: str | None = None
+    output: str | None = None
+    reason: str | None = None
+    until: Instant | None = None
+    count: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upcoming:
+    job: int
+    due: Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """What a person on call looks at first; every list is bounded. `names` has each job that
+    occurs.
+    """
+
+    live: list[RunView]
+    failed: list[RunView]
+    recent: list[RunView]
+    upcoming: list[Upcoming]
+    names: dict[int, str]
+    jobs: int
+    queued: int
+    set_aside: int
