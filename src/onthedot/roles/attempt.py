@@ -1,0 +1,120 @@
+"""Attempts under way: each is a task that calls the handler and leaves one outcome behind."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from onthedot.clock import Clock
+from onthedot.core.instants import SECOND
+from onthedot.core.model import Definition, LeasedRun, Outcome
+from onthedot.core.outcomes import Result, end_by_wish, settle, timed_out
+from onthedot.ids import Chance, job_id, run_id
+from onthedot.observe.events import warn
+from onthedot.roles.holding import Holding, Key, UnderWay
+from onthedot.roles.runners import Call, Runner
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What an attempt needs. `done` takes its outcome."""
+
+    clock: Clock
+    chance: Chance
+    runner: Runner
+    installation: str
+    done: Callable[[Outcome], None]
+
+
+class Attempts:
+    def __init__(self, bench: Bench, holding: Holding) -> None:
+        self._bench = bench
+        self._holding = holding
+
+    def start(self, run: LeasedRun, definition: Definition) -> None:
+        under_way = UnderWay(run, self._bench.clock.now())
+        self._holding.under_way[(run.job, run.run)] = under_way
+        under_way.task = asyncio.create_task(
+            self._attempt(under_way, definition), name=f"attempt-{run.job}-{run.run}"
+        )
+
+    def obey(self, key: Key, wish: str) -> None:
+        """Somebody wants this run to end: one that waits ends now, one under way is stopped."""
+        under_way = self._holding.under_way.get(key)
+        if under_way is not None and under_way.wish is None and under_way.task is not None:
+            under_way.wish = wish
+            under_way.task.cancel()
+        waiting = self._holding.drop_waiting(key)
+        if waiting is not None:
+            self.end_unstarted(waiting, wish)
+
+    def end_unstarted(self, run: LeasedRun, wish: str) -> None:
+        self._holding.end(run)
+        self._bench.done(end_by_wish(run, wish, started=None, now=self._bench.clock.now()))
+
+    async def wait(self, grace_s: float) -> None:
+        """Let what is under way end by itself, for so long."""
+        tasks = [each.task for each in self._holding.under_way.values() if each.task is not None]
+        if tasks:
+            await asyncio.wait(tasks, timeout=grace_s)
+
+    async def stop(self) -> list[LeasedRun]:
+        """Stop what is still under way; returns the runs that have no outcome and are to be given
+        back.
+        """
+        rest = list(self._holding.under_way.values())
+        for each in rest:
+            if each.task is not None:
+                each.task.cancel()
+        for each in rest:
+            if each.task is not None:
+                await asyncio.wait([each.task])
+        left = [each.run for each in rest if not each.ended]
+        for run in left:
+            self._holding.under_way.pop((run.job, run.run), None)
+        return left
+
+    async def _attempt(self, under_way: UnderWay, definition: Definition) -> None:
+        run = under_way.run
+        result = await self._perform(under_way, definition)
+        now = self._bench.clock.now()
+        if result is not None:
+            outcome = settle(
+                run,
+                definition,
+                result,
+                started=under_way.started,
+                now=now,
+                jitter=self._bench.chance.jitter(),
+            )
+        elif under_way.wish is not None:
+            outcome = end_by_wish(run, under_way.wish, started=under_way.started, now=now)
+        else:
+            return  # the node gives the run up: whoever takes it next decides its outcome
+        under_way.ended = True
+        self._holding.end(run)
+        self._bench.done(outcome)
+
+    async def _perform(self, under_way: UnderWay, definition: Definition) -> Result | None:
+        """Call the handler, no longer than the job allows. None: it was stopped from outside."""
+        try:
+            async with asyncio.timeout(definition.timeout_us / SECOND):
+                return await self._bench.runner.run(self._call(under_way.run, definition))
+        except TimeoutError:
+            return timed_out(definition.timeout_us)
+        except asyncio.CancelledError:
+            return None
+        except Exception as error:  # noqa: BLE001  (a mistake in a runner must not take the worker with it)
+            warn("runner.failed", error=f"{type(error).__name__}: {error}")
+            return Result(error=f"the runner failed: {type(error).__name__}: {error}")
+
+    def _call(self, run: LeasedRun, definition: Definition) -> Call:
+        return Call(
+            run_id=run_id(self._bench.installation, run.job, run.run),
+            job_id=job_id(run.job),
+            attempt=run.attempt,
+            scheduled_for=run.due,
+            url=definition.handler_url,
+            payload=definition.payload if run.payload is None else run.payload,
+        )

@@ -1,0 +1,84 @@
+"""Writes outcomes in groups: all that came in while the last group was being written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from onthedot.clock import Clock
+from onthedot.core.instants import Instant
+from onthedot.core.model import Outcome
+from onthedot.core.outcomes import unrecordable
+from onthedot.errors import StoreError
+from onthedot.observe.events import warn
+from onthedot.roles.holding import Holding
+from onthedot.roles.membership import Membership
+from onthedot.store.contract import Store
+
+GROUP_MAX = 2_000
+IDLE_S = 1.0
+
+
+class Finisher:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        member: Membership,
+        holding: Holding,
+        on_retry: Callable[[Instant], None],
+    ) -> None:
+        self.stale = 0
+        self.repeated = 0
+        self._store = store
+        self._clock = clock
+        self._member = member
+        self._holding = holding
+        self._on_retry = on_retry
+        self._outcomes: list[Outcome] = []
+
+    def add(self, outcome: Outcome) -> None:
+        self._outcomes.append(outcome)
+
+    @property
+    def pending(self) -> int:
+        return len(self._outcomes)
+
+    async def step(self) -> float:
+        """Write one group. After an error of the store the outcomes stay, and the loop comes
+        again.
+        """
+        group = self._outcomes[:GROUP_MAX]
+        if not group:
+            return IDLE_S
+        await self._finish(group)
+        del self._outcomes[: len(group)]
+        self._holding.forget((outcome.job, outcome.run) for outcome in group)
+        return 0.0 if self._outcomes else IDLE_S
+
+    async def _finish(self, group: Sequence[Outcome]) -> None:
+        """Write a group; one that the store cannot take is halved until the culprit is alone."""
+        try:
+            done = await self._store.runs.finish(self._member.number, group, now=self._clock.now())
+        except StoreError:
+            raise
+        except Exception as error:  # noqa: BLE001  (whatever the store cannot take)
+            await self._narrow_down(group, error)
+            return
+        self.stale += done.stale
+        self.repeated += done.repeated
+        if done.stale:
+            warn("run.stale", node=self._member.number, count=done.stale)
+        if done.retry_at is not None:
+            self._on_retry(done.retry_at)
+
+    async def _narrow_down(self, group: Sequence[Outcome], error: Exception) -> None:
+        if len(group) > 1:
+            half = len(group) // 2
+            await self._finish(group[:half])
+            await self._finish(group[half:])
+            return
+        (culprit,) = group
+        if culprit.reason == "unrecordable":
+            raise error
+        warn("run.unrecordable", job=culprit.job, run=culprit.run, error=error)
+        await self._finish([unrecordable(culprit, f"{type(error).__name__}: {error}")])

@@ -1,0 +1,128 @@
+"""What a node holds in memory: claimed runs that wait for their instant, and attempts under way."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from onthedot.clock import Clock
+from onthedot.core.instants import SECOND, Instant
+from onthedot.core.model import LeasedRun, RunRef
+from onthedot.core.recovery import room_to_hold
+
+Key = tuple[int, int]
+
+
+@dataclass(slots=True)
+class UnderWay:
+    """An attempt that has been started. `wish` is set when somebody wants it to end."""
+
+    run: LeasedRun
+    started: Instant
+    task: asyncio.Task[None] | None = None
+    wish: str | None = None
+    shown: bool = False
+    ended: bool = False
+
+
+class Holding:
+    """Every run that the store says is ours is in exactly one of three places: waiting, under way,
+    ending.
+    """
+
+    def __init__(self, clock: Clock, *, slots: int) -> None:
+        self.slots = slots
+        self.under_way: dict[Key, UnderWay] = {}
+        self._waiting: dict[Key, LeasedRun] = {}
+        self._by_instant: list[tuple[Instant, int, Key]] = []
+        self._ending: dict[Key, int] = {}
+        self._clock = clock
+        self._order = 0
+        self._finished: deque[tuple[float, int]] = deque()
+
+    @property
+    def free_slots(self) -> int:
+        return self.slots - len(self.under_way)
+
+    @property
+    def waiting(self) -> int:
+        return len(self._waiting)
+
+    def accept(self, runs: Iterable[LeasedRun]) -> None:
+        for run in runs:
+            key = (run.job, run.run)
+            self._waiting[key] = run
+            self._order += 1
+            heapq.heappush(self._by_instant, (run.at, self._order, key))
+
+    def room(self) -> int:
+        """How many more runs may be claimed ahead (DESIGN §4.3)."""
+        horizon = self._clock.monotonic() - 1.0
+        while self._finished and self._finished[0][0] < horizon:
+            self._finished.popleft()
+        pace = sum(count for _, count in self._finished)
+        return room_to_hold(
+            slots=self.slots, finished_last_second=pace, unstarted=len(self._waiting)
+        )
+
+    def next_at(self) -> Instant | None:
+        """When the next waiting run is due."""
+        while self._by_instant:
+            at, _, key = self._by_instant[0]
+            run = self._waiting.get(key)
+            if run is not None and run.at == at:
+                return at
+            heapq.heappop(self._by_instant)
+        return None
+
+    def take_due(self, now: Instant, limit: int) -> list[LeasedRun]:
+        """Waiting runs whose instant has come, oldest first; they leave the waiting ones."""
+        due: list[LeasedRun] = []
+        while len(due) < limit and (at := self.next_at()) is not None and at <= now:
+            _, _, key = heapq.heappop(self._by_instant)
+            due.append(self._waiting.pop(key))
+        return due
+
+    def drop_waiting(self, key: Key) -> LeasedRun | None:
+        return self._waiting.pop(key, None)
+
+    def take_all_waiting(self) -> list[LeasedRun]:
+        taken = list(self._waiting.values())
+        self._waiting.clear()
+        self._by_instant.clear()
+        return taken
+
+    def end(self, run: LeasedRun) -> None:
+        """The attempt is over; the run stays ours until the store has its outcome."""
+        key = (run.job, run.run)
+        self.under_way.pop(key, None)
+        self._ending[key] = run.fence
+
+    def forget(self, keys: Iterable[Key]) -> None:
+        """The store has the outcomes of these runs, or they are somebody else's."""
+        count = 0
+        for key in keys:
+            self._ending.pop(key, None)
+            count += 1
+        self._finished.append((self._clock.monotonic(), count))
+
+    def fences(self) -> dict[Key, int]:
+        """Every run we believe to hold, with its fence."""
+        held = {key: run.fence for key, run in self._waiting.items()}
+        held |= {key: under_way.run.fence for key, under_way in self.under_way.items()}
+        return held | self._ending
+
+    def unshown(self, now: Instant) -> list[UnderWay]:
+        """Attempts that have lasted a second and that people cannot see yet."""
+        return [
+            each
+            for each in self.under_way.values()
+            if not each.shown and now - each.started >= SECOND
+        ]
+
+
+def ref(run: LeasedRun) -> RunRef:
+    return RunRef(run.job, run.run, run.fence)

@@ -1,0 +1,152 @@
+"""One incarnation of a node: it joins, its roles run together, and it drains or dies.
+
+    scheduler ──claimed runs──▶ worker ──attempts──▶ finisher
+    membership (heartbeat)      steward (wishes, visibility, reconciliation)      janitor
+
+A node that was declared dead ends this incarnation; the next one has a new number.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from onthedot.clock import Clock
+from onthedot.core.instants import SECOND
+from onthedot.core.model import Outcome
+from onthedot.errors import NodeDead, StoreError
+from onthedot.ids import Chance
+from onthedot.observe.events import log, warn
+from onthedot.roles.attempt import Attempts, Bench
+from onthedot.roles.finisher import Finisher
+from onthedot.roles.holding import Holding
+from onthedot.roles.janitor import Janitor
+from onthedot.roles.loop import Loop
+from onthedot.roles.membership import Membership
+from onthedot.roles.runners import Runner
+from onthedot.roles.scheduler import Hands, NoHands, Scheduler
+from onthedot.roles.steward import Steward
+from onthedot.roles.supervisor import Supervisor
+from onthedot.roles.worker import Worker
+from onthedot.store.contract import NodeFacts, Store
+
+FLUSH_TRIES = 50
+FLUSH_PAUSE_S = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kit:
+    """What every incarnation of a node is built from. `alone`: no other node can be alive."""
+
+    store: Store
+    clock: Clock
+    chance: Chance
+    runner: Runner
+    facts: NodeFacts
+    installation: str
+    queues: tuple[str, ...] = ()
+    retention_us: int
+    alone: bool = False
+
+
+async def join(kit: Kit) -> Incarnation:
+    """Announce a new incarnation. One that is alone declares every earlier one dead at once."""
+    sent = kit.clock.monotonic()
+    number = await kit.store.nodes.join(kit.facts, now=kit.clock.now())
+    if kit.alone:
+        others = [node.number for node in await kit.store.nodes.all() if node.number != number]
+        now = kit.clock.now()
+        for node in await kit.store.nodes.bury(silent_before=0, gone=others, now=now):
+            log("node.died", node=node, declared_by=number)
+    log("node.joined", node=number, roles=",".join(kit.facts.roles))
+    member = Membership(kit.store, kit.clock, number=number, joined_sent=sent)
+    return Incarnation(kit, member)
+
+
+class Incarnation:
+    def __init__(self, kit: Kit, member: Membership) -> None:
+        self.member = member
+        self._kit = kit
+        store, clock, roles = kit.store, kit.clock, kit.facts.roles
+        self._holding = Holding(clock, slots=kit.facts.slots)
+        bench = Bench(clock, kit.chance, kit.runner, kit.installation, self._done)
+        self._attempts = Attempts(bench, self._holding)
+        self.worker = Worker(store, clock, member, self._holding, self._attempts, kit.queues)
+        hands: Hands = self.worker if "worker" in roles else NoHands()
+        self.scheduler = Scheduler(store, clock, member, hands)
+        self._finisher = Finisher(store, clock, member, self._holding, self.scheduler.expect)
+        self._finishing = Loop("finisher", self._finisher.step, clock)
+        steward = Steward(store, clock, member, self._holding, self._attempts)
+        janitor = Janitor(store, clock, member, kit.retention_us, hands.look)
+        loops = {
+            "": [Loop("heartbeat", member.step, clock)],
+            "scheduler": [self.scheduler.loop],
+            "worker": [
+                self.worker.loop,
+                self._finishing,
+                Loop("signals", steward.listen, clock),
+                Loop("reconciliation", steward.reconcile, clock),
+            ],
+            "janitor": [
+                Loop("janitor", janitor.watch, clock),
+                Loop("pruning", janitor.prune, clock),
+            ],
+        }
+        self._claiming = loops["scheduler"] if "scheduler" in roles else []
+        self._working = loops["worker"] if "worker" in roles else []
+        self.supervisor = Supervisor(
+            [loop for role in loops if role in ("", *roles) for loop in loops[role]], clock
+        )
+
+    async def run(self, stop: asyncio.Event, *, grace_us: int) -> None:
+        """Work until `stop`, then drain. Raises NodeDead when the others have given this
+        node up.
+        """
+        try:
+            await self.supervisor.run(stop)
+            await self._drain(grace_us / SECOND)
+        except NodeDead:
+            warn("node.found_itself_dead", node=self.member.number)
+            raise
+        finally:
+            await self.supervisor.cancel()
+            await self._attempts.stop()
+
+    def _done(self, outcome: Outcome) -> None:
+        self._finisher.add(outcome)
+        self._finishing.nudge()
+        self.worker.loop.nudge()
+
+    async def _drain(self, grace_s: float) -> None:
+        """Claim nothing more, let attempts end, write what they came to, leave. The heartbeat goes
+        on.
+        """
+        log("node.draining", node=self.member.number, grace_s=grace_s)
+        await self.supervisor.stop(*self._claiming)
+        if self._working:
+            try:
+                await self.worker.drain(grace_s)
+            except StoreError as error:
+                warn("node.drain_failed", node=self.member.number, error=error)
+            await self.supervisor.stop(self._finishing)
+            await self._flush()
+        await self._leave()
+
+    async def _flush(self) -> None:
+        for _ in range(FLUSH_TRIES):
+            if not self._finisher.pending:
+                return
+            try:
+                await self._finisher.step()
+            except NodeDead:
+                raise
+            except StoreError as error:
+                warn("node.flush_failed", outcomes=self._finisher.pending, error=error)
+                await asyncio.sleep(FLUSH_PAUSE_S)
+
+    async def _leave(self) -> None:
+        try:
+            await self._kit.store.nodes.leave(self.member.number, now=self._kit.clock.now())
+        except StoreError as error:
+            warn("node.leave_failed", node=self.member.number, error=error)
+        log("node.left", node=self.member.number)

@@ -1,0 +1,59 @@
+"""The janitor: declares dead nodes, rescues their runs, and enforces retention."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from onthedot.clock import Clock
+from onthedot.core.instants import DAY
+from onthedot.core.recovery import silent_before
+from onthedot.observe.events import log, warn
+from onthedot.roles.membership import Membership
+from onthedot.store.contract import Store
+
+WATCH_S = 1.0
+RESCUE_MAX = 1_000
+PRUNE_MAX = 500
+PRUNE_S = 60.0
+KEYS_US = DAY
+"""How long the answer to an Idempotency-Key is kept."""
+
+
+class Janitor:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        member: Membership,
+        retention_us: int,
+        on_rescue: Callable[[], None],
+    ) -> None:
+        self.rescued = 0
+        self._store = store
+        self._clock = clock
+        self._member = member
+        self._retention_us = retention_us
+        self._on_rescue = on_rescue
+
+    async def watch(self) -> float:
+        """Declare the silent dead, and take over what the dead still own."""
+        now = self._clock.now()
+        if self._member.may_judge():
+            for node in await self._store.nodes.bury(silent_before=silent_before(now), now=now):
+                warn("node.died", node=node, declared_by=self._member.number)
+        rescued = await self._store.runs.rescue(limit=RESCUE_MAX, now=now)
+        if rescued:
+            self.rescued += rescued
+            warn("run.rescued", count=rescued)
+            self._on_rescue()
+        return 0.0 if rescued else WATCH_S
+
+    async def prune(self) -> float:
+        """Forget what is older than the retention, in small steps so that nobody waits for it."""
+        now = self._clock.now()
+        gone = await self._store.upkeep.prune(
+            before=now - self._retention_us, keys_before=now - KEYS_US, limit=PRUNE_MAX
+        )
+        if gone:
+            log("history.pruned", count=gone)
+        return 0.1 if gone >= PRUNE_MAX else PRUNE_S

@@ -1,0 +1,96 @@
+"""THE loop. Every role is driven by this one: step, sleep as long as the step said, step again.
+
+The waiting, the waking, the backing off after an error and the stopping are here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from onthedot.clock import Clock
+from onthedot.errors import NodeDead, StoreError
+from onthedot.observe.events import log, warn
+
+BACKOFF_S_MIN = 0.05
+BACKOFF_S_MAX = 2.0
+SLEEP_S_MAX = 5.0
+"""Nobody sleeps longer, whatever a step says: a clock that was set is noticed within this."""
+
+
+class Loop:
+    """Drives one `step`, which returns how many seconds it has nothing to do."""
+
+    def __init__(self, name: str, step: Callable[[], Awaitable[float]], clock: Clock) -> None:
+        self.name = name
+        self.trouble: str | None = None
+        self.answered_at = clock.monotonic()
+        self._step = step
+        self._clock = clock
+        self._wake = asyncio.Event()
+        self._stopping = False
+        self._failures = 0
+
+    def nudge(self) -> None:
+        """A hint that there is something to do. Losing it costs a moment, never a run."""
+        self._wake.set()
+
+    def stop(self) -> None:
+        """Let the step under way end, then leave."""
+        self._stopping = True
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Endless by design, until stopped. Only the node's death gets out: it ends all its
+        loops.
+        """
+        while not self._stopping:
+            # Cleared before the step: a hint that comes during it leads to another step at once.
+            self._wake.clear()
+            await self._sleep(await self._guarded_step())
+
+    async def _guarded_step(self) -> float:
+        try:
+            pause = await self._step()
+        except NodeDead:
+            raise
+        except Exception as error:  # noqa: BLE001  (one failed step must not end a role: say it, wait, go on)
+            return self._back_off(error)
+        if self._failures:
+            log("loop.recovered", loop=self.name, failures=self._failures)
+        self._failures = 0
+        self.trouble = None
+        self.answered_at = self._clock.monotonic()
+        return pause
+
+    def _back_off(self, error: Exception) -> float:
+        self._failures += 1
+        self.trouble = f"{self.name}: {type(error).__name__}: {error}"
+        warn(
+            "loop.failed",
+            loop=self.name,
+            failures=self._failures,
+            error=self.trouble,
+            where="" if isinstance(error, StoreError) else _where(error),
+        )
+        return min(BACKOFF_S_MAX, BACKOFF_S_MIN * 2.0 ** min(self._failures - 1, 10))
+
+    async def _sleep(self, pause: float) -> None:
+        if pause <= 0:
+            await asyncio.sleep(0)
+            return
+        try:
+            async with asyncio.timeout(min(pause, SLEEP_S_MAX)):
+                await self._wake.wait()
+        except TimeoutError:
+            return
+
+
+def _where(error: Exception) -> str:
+    """The file and line of an unexpected error: enough to find it, short enough for one event."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return ""
+    return f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"

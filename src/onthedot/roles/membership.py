@@ -1,0 +1,41 @@
+"""This node among the others: its number, its heartbeat, and what the heartbeat allows it to do."""
+
+from __future__ import annotations
+
+from onthedot.clock import Clock
+from onthedot.core.recovery import BEAT_S, may_judge, may_start, shards_of
+from onthedot.store.contract import Store
+
+
+class Membership:
+    """Made after joining; `joined_sent` is when the request to join was sent."""
+
+    def __init__(self, store: Store, clock: Clock, *, number: int, joined_sent: float) -> None:
+        self.number = number
+        self.shards = shards_of(number, [number])
+        self._store = store
+        self._clock = clock
+        self._confirmed_sent = joined_sent
+        self._answering_since: float | None = joined_sent
+
+    async def step(self) -> float:
+        """Send one heartbeat. It counts from when it was sent: the answer may have taken long."""
+        sent = self._clock.monotonic()
+        try:
+            beat = await self._store.nodes.beat(self.number, now=self._clock.now())
+        except BaseException:
+            self._answering_since = None
+            raise
+        self._confirmed_sent = sent
+        if self._answering_since is None:
+            self._answering_since = sent
+        self.shards = shards_of(self.number, beat.schedulers)
+        return BEAT_S
+
+    def may_start(self) -> bool:
+        return may_start(confirmed_sent=self._confirmed_sent, now=self._clock.monotonic())
+
+    def may_judge(self) -> bool:
+        """A node whose own heartbeat is old has been away itself and knows nothing about others."""
+        now = self._clock.monotonic()
+        return self.may_start() and may_judge(answering_since=self._answering_since, now=now)

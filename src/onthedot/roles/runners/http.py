@@ -1,0 +1,88 @@
+"""HTTP callbacks: the payload is posted to the job's URL, and the status decides."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+import aiohttp
+
+from onthedot.core.instants import format_instant
+from onthedot.core.outcomes import OUTPUT_BYTES_MAX, Result, http_result
+from onthedot.roles.runners import Call
+
+# Many servers close an idle connection after 5 s, some after 2: a connection kept longer would
+# now and then be closed just as we use it, and fail an attempt for nothing.
+KEEP_ALIVE_S = 1.5
+
+_NO_TIMEOUT = aiohttp.ClientTimeout(total=None)
+_COMMON = MappingProxyType({"Content-Type": "application/json"})
+
+
+class HttpRunner:
+    def __init__(self, *, version: str) -> None:
+        # limit=0: the worker's slots bound how many calls are under way. No cookies, no proxies
+        # from the environment: a callback is what the job says, and nothing else.
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=_NO_TIMEOUT,
+            headers={"User-Agent": f"onthedot/{version}"},
+            trust_env=False,
+            auto_decompress=True,
+        )
+
+    async def run(self, call: Call) -> Result:
+        try:
+            async with self._session.post(
+                call.url,
+                data=call.payload.encode(),
+                headers=_headers(call),
+                allow_redirects=False,
+            ) as response:
+                return http_result(response.status, await _beginning(response))
+        except (aiohttp.ClientError, OSError) as error:
+            return Result(error=_in_words(error))
+        except ValueError as error:
+            return Result(error=f"the URL cannot be called: {error}", retryable=False)
+
+    async def close(self) -> None:
+        await self._session.close()
+
+
+def _headers(call: Call) -> dict[str, str]:
+    return {
+        **_COMMON,
+        "Idempotency-Key": call.run_id,
+        "Onthedot-Job": call.job_id,
+        "Onthedot-Run": call.run_id,
+        "Onthedot-Attempt": str(call.attempt),
+        "Onthedot-Scheduled-For": format_instant(call.scheduled_for),
+    }
+
+
+async def _beginning(response: aiohttp.ClientResponse) -> str:
+    """As much of the body as is kept; the rest is not even read."""
+    read = bytearray()
+    while len(read) <= OUTPUT_BYTES_MAX:
+        chunk = await response.content.read(OUTPUT_BYTES_MAX + 1 - len(read))
+        if not chunk:
+            break
+        read += chunk
+    return read.decode(_charset(response), "replace")
+
+
+def _charset(response: aiohttp.ClientResponse) -> str:
+    try:
+        return response.get_encoding()
+    except (LookupError, RuntimeError):
+        return "utf-8"
+
+
+def _in_words(error: Exception) -> str:
+    """What went wrong on the way, as a sentence with the cause in it."""
+    if isinstance(error, aiohttp.ClientConnectorError):
+        reason = error.os_error.strerror or str(error.os_error)
+        return f"cannot connect to {error.host}:{error.port}: {reason}"
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return "the server closed the connection without an answer"
+    return f"network error: {type(error).__name__}: {error}".rstrip(": ")

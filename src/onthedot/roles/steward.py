@@ -1,0 +1,60 @@
+"""Looks after the runs that a node holds: wishes for them, their visibility, and whether they are
+still ours.
+"""
+
+from __future__ import annotations
+
+from onthedot.clock import Clock
+from onthedot.core.instants import SECOND
+from onthedot.core.model import RunRef
+from onthedot.core.recovery import LEASE_US, lost_claims
+from onthedot.observe.events import warn
+from onthedot.roles.attempt import Attempts
+from onthedot.roles.holding import Holding, ref
+from onthedot.roles.membership import Membership
+from onthedot.store.contract import Store
+
+SIGNALS_S = 0.25
+RECONCILE_S = LEASE_US / SECOND
+DOUBT_S = 2.0
+
+
+class Steward:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        member: Membership,
+        holding: Holding,
+        attempts: Attempts,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._member = member
+        self._holding = holding
+        self._attempts = attempts
+        self._doubted: frozenset[RunRef] = frozenset()
+
+    async def listen(self) -> float:
+        """Read wishes while anything is held, and let people see attempts that last."""
+        if self._holding.fences():
+            for job, run, reason in await self._store.runs.signals(self._member.number):
+                self._attempts.obey((job, run), reason)
+        unshown = self._holding.unshown(self._clock.now())
+        if unshown:
+            starts = {ref(each.run): each.started for each in unshown}
+            await self._store.runs.started(self._member.number, starts)
+            for each in unshown:
+                each.shown = True
+        return SIGNALS_S
+
+    async def reconcile(self) -> float:
+        """Compare what the store says we hold with memory: a claim whose answer was lost is given
+        back.
+        """
+        owned = await self._store.runs.owned(self._member.number)
+        lost, self._doubted = lost_claims(owned, self._holding.fences(), self._doubted)
+        if lost:
+            warn("run.claim_lost", node=self._member.number, count=len(lost))
+            await self._store.runs.release(self._member.number, lost, now=self._clock.now())
+        return DOUBT_S if self._doubted else RECONCILE_S

@@ -1,0 +1,61 @@
+"""Keeps the loops of one node incarnation running together, and ends them together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from onthedot.clock import Clock
+from onthedot.roles.loop import Loop
+
+STALLED_S = 30.0
+"""A loop that has not finished a step for this long is reported: nothing here takes so long."""
+
+
+class Supervisor:
+    def __init__(self, loops: Sequence[Loop], clock: Clock) -> None:
+        self._loops = tuple(loops)
+        self._clock = clock
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Run the loops until `stop`, then return with all of them still going, for the drain.
+
+        A loop that ends by an exception (the node was declared dead) ends the others at once,
+        and the exception is raised here.
+        """
+        self._tasks = [asyncio.create_task(loop.run(), name=loop.name) for loop in self._loops]
+        stopped = asyncio.create_task(stop.wait(), name="stop")
+        try:
+            await asyncio.wait([*self._tasks, stopped], return_when=asyncio.FIRST_COMPLETED)
+            for task in self._tasks:
+                if task.done() and not task.cancelled():
+                    task.result()
+        except BaseException:
+            await self.cancel()
+            raise
+        finally:
+            stopped.cancel()
+
+    async def stop(self, *loops: Loop) -> None:
+        """End these loops in order, each after the step it is in."""
+        for loop in loops:
+            loop.stop()
+            await self._tasks[self._loops.index(loop)]
+
+    async def cancel(self) -> None:
+        """End every loop now. In order, so that a simulation can replay it."""
+        for task in self._tasks:
+            task.cancel()
+        for task in self._tasks:
+            await asyncio.wait([task])
+
+    def problems(self) -> list[str]:
+        """What a person on call should know: loops that fail, and loops that hang."""
+        now = self._clock.monotonic()
+        found = [loop.trouble for loop in self._loops if loop.trouble is not None]
+        found += [
+            f"{loop.name} has been stuck for {now - loop.answered_at:.0f} s"
+            for loop in self._loops
+            if loop.trouble is None and now - loop.answered_at > STALLED_S
+        ]
+        return found
