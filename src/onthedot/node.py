@@ -31,6 +31,7 @@ from onthedot.store.sqlite.lock import LockFile
 
 REJOIN_S = 0.5
 API_GRACE_S = 2
+BACKLOG = 1_024
 # The loop and the writer thread share one interpreter: a shorter turn keeps starts on time.
 SWITCH_INTERVAL_S = 0.0005
 
@@ -49,9 +50,9 @@ def run_server(settings: Settings, *, on_ready: Callable[[str], None] | None = N
 async def _serve(settings: Settings, on_ready: Callable[[str], None] | None) -> int:
     stop, hurry = asyncio.Event(), asyncio.Event()
     _listen_to_signals(stop, hurry)
+    listening = _bind(settings) if "api" in settings.roles else None
     lock = LockFile(settings.database_path)
     try:
-        listening = _bind(settings) if "api" in settings.roles else None
         store = await _open(settings)
         try:
             node = await Node.make(settings, store, SystemClock())
@@ -70,7 +71,6 @@ class Node:
         self._settings = settings
         self._kit = kit
         self._incarnation: Incarnation | None = None
-        self._draining = False
 
     @classmethod
     async def make(cls, settings: Settings, store: Store, clock: Clock) -> Node:
@@ -201,6 +201,7 @@ def _bind(settings: Settings) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((settings.host, settings.port))
+        listening.listen(BACKLOG)  # from now on calls wait for us instead of being refused
     except OSError as error:
         listening.close()
         raise CannotStart(

@@ -42,10 +42,14 @@ class VersionRef(NamedTuple):
 
 @dataclass(slots=True)
 class Plan:
-    """What one claim does, and the cuts it knew of. Filled by `plan_firings`, then only read."""
+    """What one claim does, and the cuts it knew of. Filled by `plan_firings`, then only read.
+
+    `source` is passed on from the store's reading to its writing; the core does not look into it.
+    """
 
     until: Instant
     cuts: list[Cut]
+    source: object = None
     taken: list[Entry] = field(default_factory=list)
     put_back: list[Entry] = field(default_factory=list)
     runs: list[NewRun] = field(default_factory=list)
@@ -63,9 +67,10 @@ def plan_firings(
     *,
     now: Instant,
     until: Instant,
+    source: object = None,
 ) -> Plan:
     """Decide what the due `entries` come to. `cuts` are the ended versions among them."""
-    plan = Plan(until, list(cuts))
+    plan = Plan(until, list(cuts), source)
     ends = {(cut.job, cut.version): cut for cut in plan.cuts}
     for entry in entries:
         try:

@@ -73,7 +73,9 @@ class Scheduler:
         if not peeked.entries:
             return False
         await self._learn(peeked.entries)
-        plan = plan_firings(peeked.entries, peeked.cuts, self._rules, now=now, until=until)
+        plan = plan_firings(
+            peeked.entries, peeked.cuts, self._rules, now=now, until=until, source=peeked.source
+        )
         for entry, why in plan.broken:
             warn("clock.set_aside", job=entry.job, version=entry.version, why=why)
         leased = await self._store.clock.fire(

@@ -136,7 +136,9 @@ class Worker:
         if next_at is None:
             return POLL_S
         wait = next_at - self._clock.now()
-        if wait <= 0:  # due, but no slot is free: its margin decides when it is handed back
+        if wait <= 0 and self._holding.free_slots > 0:
+            return 0.0
+        if wait <= 0:  # its margin decides when it is handed back
             wait = max(wait + HAND_BACK_US, MILLISECOND)
         return min(POLL_S, wait / SECOND)
 

@@ -16,12 +16,14 @@ from onthedot.core.states import Status
 class Peeked:
     """Due entries, oldest first within each shard, and the cuts of those whose version has ended.
 
-    `more`: a shard had more of them than its share of the limit.
+    `more`: a shard had more of them than its share of the limit. `source` is what the store needs
+    to find the entries again when they are fired; nobody else looks into it.
     """
 
     entries: list[Entry]
     cuts: list[Cut]
     more: bool
+    source: object = None
 
 
 @dataclass(frozen=True, slots=True)

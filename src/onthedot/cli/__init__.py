@@ -1,0 +1,1 @@
+"""The command line. Data goes to standard output, everything else to standard error."""

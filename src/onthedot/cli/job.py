@@ -1,0 +1,270 @@
+"""`onthedot job`: make, see, pause, resume, trigger and delete jobs on a server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from onthedot.cli import output
+from onthedot.cli.client import Client, connect, find_job, path_of
+from onthedot.cli.values import duration, instant, payload, remote
+from onthedot.clock import SystemClock
+from onthedot.core.durations import format_duration, parse_duration
+from onthedot.errors import WrongUse
+
+SCHEDULES = {"cronExpr": "--cron", "every": "--every", "runAt": "--at", "delay": "--delay"}
+
+
+@click.group("job")
+def job_group() -> None:
+    """Jobs: what to do and when.
+
+    JOB is a job's id, its key, or a name that only one job has.
+    """
+
+
+# The options are named after the fields of the API, so that what was given is the request.
+@job_group.command("add")
+@click.argument("name")
+@click.option("--url", "handlerUrl", required=True, help="Where to POST when the job is due.")
+@click.option("--cron", "cronExpr", help="Cron expression, five fields.")
+@click.option(
+    "--every",
+    callback=duration,
+    metavar="DURATION",
+    help="Interval: seconds, or ISO 8601 such as PT15M.",
+)
+@click.option(
+    "--at",
+    "runAt",
+    callback=instant,
+    metavar="INSTANT",
+    help="One instant, such as 2027-01-31T09:30:00Z.",
+)
+@click.option("--delay", callback=duration, metavar="DURATION", help="Once, so long from now.")
+@click.option("--timezone", help="IANA name, for --cron.  [default: UTC]")
+@click.option(
+    "--payload", callback=payload, metavar="JSON|@FILE", help="Body of the callback.  [default: {}]"
+)
+@click.option("--retries", type=int, help="Attempts after the first.  [default: 3]")
+@click.option(
+    "--timeout", callback=duration, metavar="DURATION", help="For one attempt.  [default: 60 s]"
+)
+@click.option("--queue", help="Queue of its runs.  [default: default]")
+@click.option("--priority", type=int, help="0 to 9, 9 first.  [default: 5]")
+@click.option("--key", help="Your own id for the job, unique.")
+@click.option("--tag", "tags", multiple=True, help="May be given several times.")
+@click.option(
+    "--catch-up",
+    "catchUp",
+    type=click.Choice(["latest", "all", "none"]),
+    help="What to do about occurrences missed while no server ran.  [default: latest]",
+)
+@click.option("--paused", is_flag=True, default=None, help="Do not start it yet.")
+@remote
+def add(server: str | None, as_json: bool, **fields: Any) -> None:
+    """Make a job that calls URL when it is due; without a schedule, only when triggered.
+
+    \b
+    Examples:
+      onthedot job add heartbeat --url http://127.0.0.1:9000/beat --every 10
+      onthedot job add report --url https://example.com/report \\
+          --cron "0 9 * * MON-FRI" --timezone Europe/Berlin
+      onthedot job add reminder --url https://example.com/mail \\
+          --delay PT1H --payload '{"to": "ana"}'
+    """
+    job = connect(server).post("/jobs", _request(fields))
+    _show(job, as_json=as_json)
+
+
+@job_group.command("list")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many."
+)
+@remote
+def list_jobs(server: str | None, as_json: bool, limit: int) -> None:
+    """List jobs.
+
+    \b
+    Examples:
+      onthedot job list
+      onthedot job list --limit 1000 --json
+    """
+    # One more than asked for tells whether there are more.
+    jobs = list(connect(server).items("/jobs", "jobs", limit=limit + 1))
+    if as_json:
+        output.data_json(jobs[:limit])
+    elif not jobs:
+        output.note("There are no jobs yet: onthedot job add --help")
+    else:
+        output.table(("ID", "NAME", "KEY", "SCHEDULE", "NEXT RUN"), map(_row, jobs[:limit]))
+    if len(jobs) > limit:
+        output.note(f"There are more than {limit}: use --limit.")
+
+
+@job_group.command("show")
+@click.argument("job")
+@remote
+def show(job: str, server: str | None, as_json: bool) -> None:
+    """Show one job.
+
+    \b
+    Example:
+      onthedot job show heartbeat
+    """
+    client = connect(server)
+    _show(client.get(path_of("jobs", find_job(client, job))), as_json=as_json)
+
+
+@job_group.command("pause")
+@click.argument("job")
+@remote
+def pause(job: str, server: str | None, as_json: bool) -> None:
+    """Stop a job's occurrences; runs already made go on.
+
+    \b
+    Example:
+      onthedot job pause heartbeat
+    """
+    _set_paused(connect(server), job, paused=True, as_json=as_json)
+
+
+@job_group.command("resume")
+@click.argument("job")
+@remote
+def resume(job: str, server: str | None, as_json: bool) -> None:
+    """Let a paused job go on.
+
+    \b
+    Example:
+      onthedot job resume heartbeat
+    """
+    _set_paused(connect(server), job, paused=False, as_json=as_json)
+
+
+@job_group.command("delete")
+@click.argument("job")
+@remote
+def delete(job: str, server: str | None, as_json: bool) -> None:
+    """Delete a job; its history stays until its retention ends.
+
+    \b
+    Example:
+      onthedot job delete heartbeat
+    """
+    client = connect(server)
+    job_id = find_job(client, job)
+    client.call("DELETE", path_of("jobs", job_id))
+    if as_json:
+        output.data_json({"jobId": job_id, "deleted": True})
+    else:
+        output.note(f"deleted {job_id}")
+
+
+@job_group.command("trigger")
+@click.argument("job")
+@click.option("--payload", callback=payload, metavar="JSON|@FILE", help="Instead of the job's own.")
+@click.option("--at", "runAt", callback=instant, metavar="INSTANT", help="Run at this instant.")
+@click.option("--delay", callback=duration, metavar="DURATION", help="Run so long from now.")
+@click.option("--wait", is_flag=True, help="Follow the run until it is over; exit 1 if it failed.")
+@remote
+def trigger(job: str, server: str | None, as_json: bool, wait: bool, **fields: Any) -> int:
+    """Run a job now, whatever its schedule.
+
+    \b
+    Examples:
+      onthedot job trigger report --wait
+      onthedot job trigger report --payload @june.json --delay 60
+    """
+    from onthedot.cli.follow import wait_until_over
+
+    client = connect(server)
+    request = _request(fields)
+    run = client.post(path_of("jobs", find_job(client, job), "trigger"), request)
+    if wait:
+        run = wait_until_over(client, str(run["runId"]))
+    if as_json:
+        output.data_json(run)
+    else:
+        output.data(f"{run['runId']} {run['status']}" if wait else str(run["runId"]))
+    return 1 if wait and run["status"] != "succeeded" else 0
+
+
+def _request(fields: dict[str, Any]) -> dict[str, Any]:
+    """The body of a request: what was given, under the names of the API."""
+    given = [option for name, option in SCHEDULES.items() if fields.get(name) is not None]
+    if len(given) > 1:
+        raise WrongUse(f"{' and '.join(given)} cannot be used together", hint="Keep one of them.")
+    body = {name: value for name, value in fields.items() if value not in (None, ())}
+    if "payload" in body:
+        (body["payload"],) = body["payload"]
+    if "tags" in body:
+        body["tags"] = list(body["tags"])
+    return body
+
+
+def _set_paused(client: Client, job: str, *, paused: bool, as_json: bool) -> None:
+    answer = client.patch(path_of("jobs", find_job(client, job)), {"paused": paused})
+    if as_json:
+        output.data_json(answer)
+    else:
+        output.note(f"{'paused' if paused else 'resumed'} {answer['jobId']} {answer['name']}")
+
+
+def _row(job: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        str(job.get("jobId")),
+        str(job.get("name")),
+        str(job.get("key") or output.MISSING),
+        _schedule(job),
+        _next_run(job),
+    )
+
+
+def _show(job: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        output.data_json(job)
+        return
+    pairs = [
+        ("id", str(job.get("jobId"))),
+        ("name", str(job.get("name"))),
+        ("key", str(job.get("key") or output.MISSING)),
+        ("calls", str(job.get("handlerUrl") or job.get("handler") or output.MISSING)),
+        ("schedule", _schedule(job)),
+        ("next run", _next_run(job)),
+        ("retries", str(job.get("retries"))),
+        ("timeout", _duration(job.get("timeout"))),
+        ("queue", f"{job.get('queue')}, priority {job.get('priority')}"),
+        ("catch-up", str(job.get("catchUp"))),
+        ("tags", ", ".join(job.get("tags") or []) or output.MISSING),
+        ("version", f"{job.get('version')}, {output.moment(job.get('updatedAt'))}"),
+    ]
+    output.card(pairs)
+
+
+def _schedule(job: dict[str, Any]) -> str:
+    cron = job.get("cronExpr") or job.get("schedule")
+    if cron:
+        zone = job.get("timezone") or "UTC"
+        return str(cron) if zone == "UTC" else f"{cron} ({zone})"
+    if job.get("every") is not None:
+        return f"every {_duration(job['every'])}"
+    if job.get("runAt") is not None:
+        return f"once, {output.moment(job['runAt'])}"
+    if job.get("delay") is not None:
+        return f"once, after {_duration(job['delay'])}"
+    return "when triggered"
+
+
+def _next_run(job: dict[str, Any]) -> str:
+    if job.get("paused"):
+        return "paused"
+    due = output.instant_of(job.get("nextRunAt"))
+    if due is None:
+        return output.MISSING
+    return f"{output.moment(job['nextRunAt'])} ({output.relative(due, SystemClock().now())})"
+
+
+def _duration(value: object) -> str:
+    return output.MISSING if value is None else format_duration(parse_duration(value, field="it"))

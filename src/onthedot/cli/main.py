@@ -1,0 +1,114 @@
+"""The command `onthedot`: every error ends as one clear message, never as a traceback.
+
+Exit codes: 0 done, 1 failed, 2 wrong use, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from io import TextIOWrapper
+from typing import Any
+
+import click
+
+from onthedot import __version__
+from onthedot.cli import output
+from onthedot.cli.demo import demo
+from onthedot.cli.job import job_group
+from onthedot.cli.next import next_command
+from onthedot.cli.run import run_group
+from onthedot.cli.serve import serve
+from onthedot.errors import Invalid, OnthedotError, WrongUse
+
+FAILED = 1
+WRONG_USE = 2
+INTERRUPTED = 130
+
+
+class Root(click.Group):
+    """The group of all commands, and the one place where errors become words and exit codes."""
+
+    debug = False
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)  # in the order people need them, not of the alphabet
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        kwargs["standalone_mode"] = False
+        sys.exit(self._exit_code(*args, **kwargs))
+
+    def _exit_code(self, *args: Any, **kwargs: Any) -> int:
+        try:
+            result = super().main(*args, **kwargs)
+        except click.Abort:
+            return INTERRUPTED
+        except click.ClickException as error:
+            return self._wrong_use(error)
+        except OnthedotError as error:
+            self._trace()
+            output.show_error(error.message, error.hint)
+            return WRONG_USE if isinstance(error, WrongUse | Invalid) else FAILED
+        except Exception as error:  # noqa: BLE001 - told below, with the traceback on demand
+            self._trace()
+            output.show_error(
+                f"internal: {type(error).__name__}: {error}",
+                "This is a fault of onthedot. Run `onthedot --debug …` and report what it prints.",
+            )
+            return FAILED
+        return result if isinstance(result, int) else 0
+
+    def _wrong_use(self, error: click.ClickException) -> int:
+        context = getattr(error, "ctx", None)
+        if isinstance(error, click.exceptions.NoArgsIsHelpError):
+            error.show()
+            return WRONG_USE
+        path = context.command_path if context is not None else "onthedot"
+        output.show_error(error.format_message(), f"`{path} --help` shows how it is used.")
+        return WRONG_USE if isinstance(error, click.UsageError) else FAILED
+
+    def _trace(self) -> None:
+        if self.debug:
+            import traceback
+
+            output.note(traceback.format_exc().rstrip())
+
+
+def _debug(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if isinstance(ctx.command, Root):
+        ctx.command.debug = value
+
+
+@click.group(cls=Root, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--debug",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_debug,
+    envvar="ONTHEDOT_DEBUG",
+    help="Show where an error came from.  [env: ONTHEDOT_DEBUG]",
+)
+@click.version_option(__version__, message="onthedot %(version)s")
+def cli() -> None:
+    """A job scheduler: every due occurrence runs on the dot, once, and is accounted for.
+
+    \b
+    Examples:
+      onthedot demo                       see it work, in one minute
+      onthedot serve                      run a server here
+      onthedot job add ping --url http://127.0.0.1:9000/ping --every 10
+      onthedot run list ping              what happened
+      onthedot next "0 9 * * MON-FRI"     when a schedule is due
+    """
+
+
+for command in (serve, demo, job_group, run_group, next_command):
+    cli.add_command(command)
+
+
+def main() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a letter must not turn output into an error.
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    cli.main()

@@ -1,0 +1,137 @@
+"""`onthedot run`: see and cancel runs on a server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from onthedot.cli import output
+from onthedot.cli.client import connect, find_job, path_of
+from onthedot.cli.values import remote
+
+ACCEPTED = 202
+
+
+@click.group("run")
+def run_group() -> None:
+    """Runs: the executions of jobs, and what became of them."""
+
+
+@run_group.command("list")
+@click.argument("job")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many."
+)
+@remote
+def list_runs(job: str, server: str | None, as_json: bool, limit: int) -> None:
+    """List the runs of a job, newest first. JOB is an id, a key or a unique name.
+
+    \b
+    Examples:
+      onthedot run list heartbeat
+      onthedot run list heartbeat --limit 500 --json
+    """
+    client = connect(server)
+    path = path_of("jobs", find_job(client, job), "runs")
+    runs = list(client.items(path, "runs", limit=limit))
+    if as_json:
+        output.data_json(runs)
+    elif not runs:
+        output.note(f"'{output.printable(job)}' has no runs yet.")
+    else:
+        headings = ("RUN", "STATUS", "SCHEDULED FOR", "ATTEMPT", "LATENESS", "TOOK", "WHY")
+        output.table(headings, map(_row, runs))
+
+
+@run_group.command("show")
+@click.argument("run")
+@remote
+def show(run: str, server: str | None, as_json: bool) -> None:
+    """Show one run with all its attempts.
+
+    \b
+    Example:
+      onthedot run show RUN
+    """
+    found = connect(server).get(path_of("runs", run))
+    if as_json:
+        output.data_json(found)
+        return
+    output.card(_pairs(found))
+    attempts = found.get("attempts") or []
+    if attempts:
+        output.data()
+        headings = ("ATTEMPT", "STATUS", "STARTED", "TOOK", "WHY")
+        output.table(headings, map(_attempt_row, attempts))
+
+
+@run_group.command("cancel")
+@click.argument("run")
+@remote
+def cancel(run: str, server: str | None, as_json: bool) -> None:
+    """Cancel a run: one that has not started never will, one that is running is told to stop.
+
+    \b
+    Example:
+      onthedot run cancel RUN
+    """
+    answer = connect(server).call("POST", path_of("runs", run, "cancel"))
+    if as_json:
+        output.data_json(answer.body)
+    elif answer.status == ACCEPTED:
+        output.note(f"{run} was told to stop: onthedot run show {run}")
+    else:
+        output.note(f"{run} is cancelled")
+
+
+def _row(run: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        str(run.get("runId")),
+        str(run.get("status")),
+        _scheduled_for(run),
+        str(run.get("attempt") or output.MISSING),
+        output.lateness(run),
+        output.took(run),
+        _why(run),
+    )
+
+
+def _attempt_row(attempt: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        str(attempt.get("attempt")),
+        str(attempt.get("status")),
+        output.moment(attempt.get("startedAt")),
+        output.took(attempt),
+        _why(attempt),
+    )
+
+
+def _pairs(run: dict[str, Any]) -> list[tuple[str, str]]:
+    pairs = [
+        ("run", str(run.get("runId"))),
+        ("job", str(run.get("jobId"))),
+        ("status", str(run.get("status"))),
+        ("scheduled for", _scheduled_for(run)),
+        ("started", output.moment(run.get("startedAt"))),
+        ("finished", output.moment(run.get("finishedAt"))),
+        ("lateness", output.lateness(run)),
+        ("why", _why(run)),
+    ]
+    if run.get("output") is not None:
+        pairs.append(("output", str(run["output"])))
+    return pairs
+
+
+def _scheduled_for(run: dict[str, Any]) -> str:
+    """The instant; of a missed or skipped range both ends, and how many there were."""
+    first = output.moment(run.get("scheduledFor"))
+    if run.get("until") is None:
+        return first
+    count = run.get("count")
+    many = "" if count is None else f", {count} occurrences"
+    return f"{first} to {output.moment(run['until'])}{many}"
+
+
+def _why(run: dict[str, Any]) -> str:
+    return str(run.get("error") or run.get("reason") or output.MISSING)

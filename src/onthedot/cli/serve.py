@@ -1,0 +1,67 @@
+"""`onthedot serve`: run a server until it is told to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from onthedot import config
+from onthedot.cli import output
+
+FLAGS = ("host", "port", "database", "roles", "queues", "slots", "grace", "log_level")
+
+
+def _default(setting: config.Setting) -> str:
+    value = getattr(config.Settings(), setting.attribute)
+    if value == ():
+        return ""
+    if isinstance(value, tuple):
+        value = ",".join(value)
+    if setting.attribute.endswith("_us"):
+        value = f"{value // 1_000_000} s"
+    return f"; default: {value}"
+
+
+def setting_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """A flag for each setting of the server, worded as the setting is declared."""
+    declared = {setting.name: setting for setting in config.SETTINGS}
+    for name in reversed(FLAGS):
+        setting = declared[name]
+        # Values stay text here: `config` reads them, and words its errors alike for all sources.
+        command = click.option(
+            setting.flag,
+            name,
+            metavar=(setting.unit or name).split(",")[0].upper().replace("_", "-"),
+            help=f"{setting.about}  [env: {setting.variable}{_default(setting)}]",
+        )(command)
+    return command
+
+
+@click.command(short_help="Run a server.")
+@setting_options
+def serve(**flags: str | None) -> int:
+    """Run a server: API, scheduler, worker and janitor, on an SQLite file.
+
+    Settings come from onthedot.toml in the working folder, then from ONTHEDOT_* variables, then
+    from these options. SIGTERM or Ctrl-C lets the runs in progress end, then stops.
+
+    \b
+    Examples:
+      onthedot serve
+      onthedot serve --port 9000 --database sqlite:////var/lib/onthedot/onthedot.db
+      ONTHEDOT_API_KEY=... onthedot serve --host 0.0.0.0
+    """
+    settings = config.load(flags)
+    for warning in settings.warnings:
+        output.note(f"warning: {warning}")
+    settings.check_bind()
+    # The server brings the web framework and the event loop: no other command should pay for them.
+    from onthedot.node import run_server
+
+    return run_server(settings, on_ready=_ready)
+
+
+def _ready(url: str) -> None:
+    output.note(f"onthedot is ready at {url}" if "://" in url else "onthedot is ready, without API")
