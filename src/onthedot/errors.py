@@ -1,4 +1,4 @@
-"""Every error of onthedot, in one tree. Each says what happened, with the value, and what to do next.
+"""Every error of onthedot, in one tree. Each says what happened, with the value, and what to do.
 
 OnthedotError
 ├── Refused                what the caller asked cannot be done; nothing was written

@@ -30,7 +30,8 @@ class Standing:
 
     @property
     def cut(self) -> Instant:
-        return max(self.horizon, self.now)
+        """Never before the last one: a clock set back must not give an instant to two versions."""
+        return max(self.horizon, self.now, self.job.since)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +57,7 @@ def create(number: int, definition: Definition, *, now: Instant) -> Change:
         version=1,
         definition=definition,
         anchor=now,
+        since=now,
         created_at=now,
         updated_at=now,
         skipping_from=now if definition.paused else None,
@@ -69,15 +71,20 @@ def edit(standing: Standing, definition: Definition) -> Change:
     """A new version of the job; pausing and resuming are edits of `paused`."""
     old, cut = standing.job, standing.cut
     moved = definition.schedule != old.definition.schedule
-    ahead = moved or _one_off_ahead(standing)
+    ahead = _one_off_ahead(standing) or (moved and not _is_ours(standing, definition))
     recurring = not isinstance(definition.schedule, Once)
+    skipping_from = cut if definition.paused and (ahead or recurring) else None
+    still_paused = old.definition.paused and definition.paused and not moved
+    if still_paused:
+        skipping_from = old.skipping_from  # one record a pause, however often the job is edited
     job = replace(
         old,
         version=old.version + 1,
         definition=definition,
         anchor=standing.now if moved else old.anchor,
+        since=cut,
         updated_at=standing.now,
-        skipping_from=cut if definition.paused and (ahead or recurring) else None,
+        skipping_from=skipping_from,
     )
     return Change(
         job=job,
@@ -85,7 +92,7 @@ def edit(standing: Standing, definition: Definition) -> Change:
         entry=None if definition.paused else first_entry(job, cut),
         drop=_dropped(standing),
         run=one_off(job, cut) if ahead and not definition.paused else None,
-        record=_skipped(standing),
+        record=None if still_paused else _skipped(standing),
     )
 
 
@@ -163,6 +170,21 @@ def _one_off_ahead(standing: Standing) -> bool:
     if not isinstance(schedule, Once) or schedule.at <= standing.cut:
         return False
     return standing.waiting or job.skipping_from is not None
+
+
+def _is_ours(standing: Standing, definition: Definition) -> bool:
+    """Whether the old version accounts for the one instant that the new one names.
+
+    Only a recurring one can: an instant up to the cut is then one of its occurrences.
+    """
+    old, new = standing.job, definition.schedule
+    schedule = old.definition.schedule
+    if not isinstance(new, Once) or schedule is None or isinstance(schedule, Once):
+        return False
+    start = old.since if old.skipping_from is None else old.skipping_from
+    if not start < new.at <= standing.cut:
+        return False
+    return schedule.after(new.at - 1, anchor=old.anchor) == new.at
 
 
 def _dropped(standing: Standing) -> int | None:

@@ -79,7 +79,8 @@ def plan_firings(
             _fire(plan, entry, rule, cut, now)
         except Exception as error:  # noqa: BLE001  (whatever is wrong with one entry stays with that entry)
             plan.broken.append(Broken(entry, f"{type(error).__name__}: {error}"))
-            plan.ended.append(VersionRef(entry.job, entry.version))
+            version = VersionRef(entry.job, entry.version)
+            (plan.closed if version in ends else plan.ended).append(version)
         plan.taken.append(entry)
     return plan
 

@@ -94,7 +94,8 @@ class Definition:
 class Job:
     """A definition with its identity. Every edit is a new `version`.
 
-    `anchor` is the phase of an interval. `skipping_from` is set while a pause holds occurrences
+    `anchor` is the phase of an interval. The version accounts for what is due after `since`, and
+    for nothing earlier. `skipping_from` is set while a pause holds occurrences
     back: all that fall due after it are skipped, and the ledger gets them when the pause ends.
     """
 
@@ -102,6 +103,7 @@ class Job:
     version: int
     definition: Definition
     anchor: Instant
+    since: Instant
     created_at: Instant
     updated_at: Instant
     skipping_from: Instant | None = None

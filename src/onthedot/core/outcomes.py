@@ -12,7 +12,7 @@ from onthedot.core.retrying import attempts_left, backoff_us
 from onthedot.core.states import Status
 
 OUTPUT_BYTES_MAX = 64 * 1024
-ERROR_CHARACTERS_MAX = 2_000
+ERROR_BYTES_MAX = 4_000
 CUT_MARK = " … [cut]"
 
 # The receiver was not ready or too busy: the same request may well succeed later.
@@ -38,7 +38,7 @@ def http_result(status: int, output: str) -> Result:
     error = f"HTTP {status} {words}".rstrip()
     if 300 <= status < 400:
         error += " (redirects are not followed)"
-    return Result(error=error, output=output, retryable=status in RETRYABLE or status >= 500)
+    return Result(error=error, output=output, retryable=status in RETRYABLE or 500 <= status < 600)
 
 
 def timed_out(timeout_us: int) -> Result:
@@ -59,7 +59,7 @@ def settle(
     output = storable(result.output, OUTPUT_BYTES_MAX)
     if result.error is None:
         return Outcome(*fixed, Status.SUCCEEDED, started, now, None, output)
-    error = storable(result.error, ERROR_CHARACTERS_MAX)
+    error = storable(result.error, ERROR_BYTES_MAX)
     if result.retryable and attempts_left(definition.retries, run.attempt):
         wait = backoff_us(definition.backoff, attempt=run.attempt, jitter=jitter)
         return Outcome(*fixed, Status.FAILED, started, now, error, output, None, now + wait)
@@ -79,7 +79,7 @@ def unrecordable(outcome: Outcome, why: str) -> Outcome:
     """
     return outcome._replace(
         status=Status.FAILED,
-        error=storable(f"unrecordable: {why}", ERROR_CHARACTERS_MAX),
+        error=storable(f"unrecordable: {why}", ERROR_BYTES_MAX),
         output=None,
         reason="unrecordable",
         retry_at=None,
@@ -95,4 +95,5 @@ def storable(text: str | None, bytes_max: int) -> str | None:
     raw = text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace")
     if len(raw) <= bytes_max:
         return raw.decode("utf-8")
-    return raw[:bytes_max].decode("utf-8", "ignore") + CUT_MARK
+    kept = bytes_max - len(CUT_MARK.encode())
+    return raw[:kept].decode("utf-8", "ignore") + CUT_MARK

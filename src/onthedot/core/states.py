@@ -29,7 +29,17 @@ MOVES: dict[Status, frozenset[Status]] = {
     Status.SCHEDULED: frozenset(
         {Status.QUEUED, Status.RUNNING, Status.CANCELLED, Status.SKIPPED, Status.MISSED}
     ),
-    Status.QUEUED: frozenset({Status.RUNNING, Status.SCHEDULED, Status.CANCELLED}),
+    # A short attempt is over before anybody was shown that it runs.
+    Status.QUEUED: frozenset(
+        {
+            Status.RUNNING,
+            Status.SUCCEEDED,
+            Status.FAILED,
+            Status.LOST,
+            Status.SCHEDULED,
+            Status.CANCELLED,
+        }
+    ),
     Status.RUNNING: frozenset(
         {
             Status.SUCCEEDED,

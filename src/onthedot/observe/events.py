@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 
@@ -23,6 +24,8 @@ def to_stderr(level: str = "info") -> None:
     """Send events to standard error, for the server. A program that embeds us keeps its own
     handlers.
     """
+    for old in list(_logger.handlers):
+        _logger.removeHandler(old)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     _logger.addHandler(handler)
@@ -35,7 +38,8 @@ def _line(fields: dict[str, object]) -> str:
 
 
 def _value(value: object) -> str:
+    """Quoted where needed. Nothing that a value holds can begin a new line or move the cursor."""
     text = str(value)
-    if text and not any(c.isspace() or c in '"=' for c in text):
+    if text and text.isprintable() and not any(c in ' "=\\' for c in text):
         return text
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+    return json.dumps(text) if not text.isprintable() else json.dumps(text, ensure_ascii=False)

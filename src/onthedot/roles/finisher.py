@@ -79,6 +79,9 @@ class Finisher:
             return
         (culprit,) = group
         if culprit.reason == "unrecordable":
-            raise error
+            # Not even that can be written. Its neighbours must not wait for it for ever; the run
+            # stays leased, and reconciliation gives it back.
+            warn("run.given_up", job=culprit.job, run=culprit.run, error=error)
+            return
         warn("run.unrecordable", job=culprit.job, run=culprit.run, error=error)
         await self._finish([unrecordable(culprit, f"{type(error).__name__}: {error}")])

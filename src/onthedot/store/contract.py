@@ -150,7 +150,7 @@ class RunVerbs(Protocol):
     ) -> Made:
         """A run that is no occurrence: unowned if due, else waiting. Works while the job is paused.
 
-        Its number is `now` with the first free tie-breaker. Raises NotFound; receipts as in create.
+        Its number is `now` with a free tie-breaker. Raises NotFound; receipts as in create.
         """
         ...
 

@@ -10,11 +10,11 @@ from onthedot.core.instants import Instant
 from onthedot.core.model import Cut, Entry, LeasedRun, NewRun, Rule
 from onthedot.errors import Taken
 from onthedot.store.codec import rule_from, rule_text
-from onthedot.store.contract import Peeked
 from onthedot.store.sqlite.database import Database
 from onthedot.store.sqlite.nodes import require_alive
-from onthedot.store.sqlite.outcomes import record_ranges
+from onthedot.store.sqlite.outcomes import is_taken, record_ranges
 from onthedot.store.sqlite.statements import SQL
+from onthedot.store.values import Peeked
 
 
 class Clock:
@@ -65,7 +65,8 @@ def _fire(db: sqlite3.Connection, plan: Plan, node: int, own: int, now: Instant)
     _take(db, plan)
     db.executemany(SQL["clock.put"], sorted(plan.put_back))
     leased = _insert_runs(db, plan.runs, node, own)
-    db.executemany(SQL["runs.insert_waiting"], [_row(run, 0) for run in plan.later])
+    waiting = [_row(run, 0) for run in plan.later if not is_taken(db, run.job, run.run)]
+    db.executemany(SQL["runs.insert_waiting"], waiting)
     record_ranges(db, plan.records, now)
     db.executemany(SQL["clock.disarm"], plan.ended)
     db.executemany(
@@ -91,13 +92,13 @@ def _take(db: sqlite3.Connection, plan: Plan) -> None:
 def _insert_runs(
     db: sqlite3.Connection, runs: Sequence[NewRun], node: int, own: int
 ) -> list[LeasedRun]:
-    in_order = sorted(runs, key=lambda run: (run.at, run.job, run.run))
+    in_order = sorted(
+        (run for run in runs if not is_taken(db, run.job, run.run)),
+        key=lambda run: (run.at, run.job, run.run),
+    )
     mine, rest = in_order[:own], in_order[own:]
-    try:
-        db.executemany(SQL["runs.insert_live"], [(*_row(run, 1), node) for run in mine])
-        db.executemany(SQL["runs.insert_live"], [(*_row(run, 0), None) for run in rest])
-    except sqlite3.IntegrityError as error:
-        raise Taken(f"an occurrence of this plan has a run already: {error}") from error
+    db.executemany(SQL["runs.insert_live"], [(*_row(run, 1), node) for run in mine])
+    db.executemany(SQL["runs.insert_live"], [(*_row(run, 0), None) for run in rest])
     return [LeasedRun(*run[:7], 1, 0, 1, run.payload) for run in mine]
 
 

@@ -19,14 +19,19 @@ from onthedot.core.model import (
     rule_of,
 )
 from onthedot.core.states import Status
-from onthedot.errors import IdempotencyMismatch, KeyTaken, NotFound, VersionConflict
-from onthedot.ids import job_id
 from onthedot.store.codec import definition_from, definition_text
-from onthedot.store.contract import Made, Receipt
+from onthedot.store.refusals import (
+    idempotency_mismatch,
+    key_taken,
+    no_such_job,
+    version_conflict,
+)
+from onthedot.store.rows import job_of
 from onthedot.store.sqlite.clock import intern_rule
 from onthedot.store.sqlite.database import Database
-from onthedot.store.sqlite.outcomes import Held, end_unstarted, record_ranges
+from onthedot.store.sqlite.outcomes import Held, end_unstarted, is_taken, record_ranges
 from onthedot.store.sqlite.statements import SQL
+from onthedot.store.values import Made, Receipt
 
 _NO_RUN = -1
 
@@ -56,7 +61,7 @@ class Jobs:
     async def page(self, *, before: int | None, limit: int) -> list[Job]:
         bounds = {"before": 1 << 62 if before is None else before, "limit": limit}
         return await self._database.read(
-            lambda db: [_job(row) for row in db.execute(SQL["jobs.page"], bounds)]
+            lambda db: [job_of(row) for row in db.execute(SQL["jobs.page"], bounds)]
         )
 
     async def definitions(self, refs: Sequence[VersionRef]) -> Mapping[VersionRef, Definition]:
@@ -66,11 +71,8 @@ class Jobs:
 def get_job(db: sqlite3.Connection, job: int) -> Job:
     row = db.execute(SQL["jobs.get"], (job,)).fetchone()
     if row is None:
-        raise NotFound(
-            f"there is no job '{job_id(job)}', or it was deleted",
-            hint="GET /v1/jobs lists the jobs; runs of a deleted job still answer.",
-        )
-    return _job(row)
+        raise no_such_job(job)
+    return job_of(row)
 
 
 def kept_answer(db: sqlite3.Connection, receipt: Receipt | None) -> str | None:
@@ -82,11 +84,7 @@ def kept_answer(db: sqlite3.Connection, receipt: Receipt | None) -> str | None:
         return None
     fingerprint, answer = row
     if fingerprint != receipt.fingerprint:
-        raise IdempotencyMismatch(
-            f"Idempotency-Key '{receipt.key}' was used for another request",
-            hint="Use a new key for a new request; a repeat must be equal to the first.",
-            field="Idempotency-Key",
-        )
+        raise idempotency_mismatch(receipt.key)
     return str(answer)
 
 
@@ -125,11 +123,7 @@ def _change(
 ) -> Job | None:
     old = get_job(db, job)
     if expected is not None and expected != old.version:
-        raise VersionConflict(
-            f"the job has version {old.version}, not {expected}: somebody edited it meanwhile",
-            hint="Read the job again and repeat the edit on what is there now.",
-            field="version",
-        )
+        raise version_conflict(old.version, expected)
     change = decide(_standing(db, old, now))
     if change.job is not None:
         _refuse_taken_key(db, change.job.definition, old.id)
@@ -144,6 +138,7 @@ def _change(
     if change.drop is not None:
         db.execute(SQL["runs.leave_waiting"], (job, change.drop))
     if change.job is None:
+        db.execute(SQL["jobs.delete_cuts"], (job,))
         _end_runs(db, job, now)
         db.execute(SQL["jobs.delete"], (job,))
         return None
@@ -172,10 +167,6 @@ def _place(db: sqlite3.Connection, job: Job, change: Change) -> None:
         insert_waiting(db, change.run)
 
 
-def is_taken(db: sqlite3.Connection, job: int, run: int) -> bool:
-    return bool(db.execute(SQL["runs.is_taken"], {"job": job, "run": run}).fetchone()[0])
-
-
 def insert_waiting(db: sqlite3.Connection, run: NewRun) -> None:
     row = (*run[:7], 1, 0, 0, run.payload, run.expires)
     db.execute(SQL["runs.insert_waiting"], row)
@@ -197,11 +188,7 @@ def _refuse_taken_key(db: sqlite3.Connection, definition: Definition, job: int |
         return
     row = db.execute(SQL["jobs.by_key"], (definition.namespace, definition.key)).fetchone()
     if row is not None and row[0] != job:
-        raise KeyTaken(
-            f"key '{definition.key}' belongs to job '{job_id(row[0])}'",
-            hint="PATCH that job, or choose another key.",
-            field="key",
-        )
+        raise key_taken(definition.key, row[0])
 
 
 def _columns(db: sqlite3.Connection, job: Job, change: Change) -> dict[str, Any]:
@@ -220,23 +207,11 @@ def _columns(db: sqlite3.Connection, job: Job, change: Change) -> dict[str, Any]
         "definition": definition_text(definition),
         "payload": definition.payload,
         "anchor": job.anchor,
+        "since": job.since,
         "skipping_from": job.skipping_from,
         "created_at": job.created_at,
         "updated_at": job.updated_at,
     }
-
-
-def _job(row: Sequence[Any]) -> Job:
-    number, version, definition, payload, anchor, skipping_from, created_at, updated_at = row
-    return Job(
-        id=number,
-        version=version,
-        definition=definition_from(definition, payload),
-        anchor=anchor,
-        skipping_from=skipping_from,
-        created_at=created_at,
-        updated_at=updated_at,
-    )
 
 
 def _definitions(

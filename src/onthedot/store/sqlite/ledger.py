@@ -8,12 +8,11 @@ from typing import Any
 
 from onthedot.core.instants import Instant
 from onthedot.core.model import SHARDS
-from onthedot.core.states import live_status
-from onthedot.errors import NotFound
-from onthedot.store.codec import STATUS_OF_CODE
-from onthedot.store.contract import AttemptView, Overview, RunView, Upcoming
+from onthedot.store.refusals import no_such_run
+from onthedot.store.rows import live_attempt, live_run, past_attempt, past_run
 from onthedot.store.sqlite.database import Database
 from onthedot.store.sqlite.statements import SQL
+from onthedot.store.values import AttemptView, Overview, RunView, Upcoming
 
 _NEWEST = (1 << 63) - 1
 
@@ -45,17 +44,14 @@ def _run(db: sqlite3.Connection, job: int, run: int, now: Instant) -> RunView:
         return _live(db, row, now)
     row = db.execute(SQL["ledger.past_run"], which).fetchone()
     if row is not None:
-        return _past(row)
-    raise NotFound(
-        "there is no such run",
-        hint="It may be older than the retention; GET /v1/jobs/{jobId}/runs lists a job's runs.",
-    )
+        return past_run(row)
+    raise no_such_run()
 
 
 def _page(db: sqlite3.Connection, job: int, before: int, limit: int, now: Instant) -> list[RunView]:
     """Each source in the order of the page, so the first `limit` of all of them are the page."""
     bounds = {"job": job, "before": before, "limit": limit}
-    views = [_past(row) for row in db.execute(SQL["ledger.past"], bounds)]
+    views = [past_run(row) for row in db.execute(SQL["ledger.past"], bounds)]
     for source in ("ledger.live_of_job", "ledger.waiting_of_job"):
         views += [_live(db, row, now) for row in db.execute(SQL[source], bounds)]
     views.sort(key=lambda view: view.run, reverse=True)
@@ -64,42 +60,18 @@ def _page(db: sqlite3.Connection, job: int, before: int, limit: int, now: Instan
 
 def _attempts(db: sqlite3.Connection, job: int, run: int, now: Instant) -> list[AttemptView]:
     which = {"job": job, "run": run}
-    found = [
-        AttemptView(
-            attempt=attempt,
-            status=STATUS_OF_CODE[status],
-            started_at=started,
-            finished_at=finished,
-            error=error,
-            output=output,
-            reason=reason,
-        )
-        for attempt, status, started, finished, error, output, reason in db.execute(
-            SQL["ledger.attempts"], which
-        )
-    ]
+    found = [past_attempt(row) for row in db.execute(SQL["ledger.attempts"], which)]
     row = db.execute(SQL["ledger.live_run"], which).fetchone()
     if row is not None:
-        live = _live(db, row, now)
-        found.append(
-            AttemptView(
-                attempt=live.attempt,
-                status=live.status,
-                started_at=live.started_at,
-                finished_at=None,
-                error=None,
-                output=None,
-                reason=None,
-            )
-        )
+        found.append(live_attempt(_live(db, row, now)))
     return found
 
 
 def _overview(db: sqlite3.Connection, limit: int, now: Instant) -> Overview:
     bounded = {"limit": limit}
     live = [_live(db, row, now) for row in db.execute(SQL["ledger.live"], bounded | {"now": now})]
-    failed = [_past(row) for row in db.execute(SQL["ledger.failed"], bounded)]
-    recent = [_past(row) for row in db.execute(SQL["ledger.recent"], bounded)]
+    failed = [past_run(row) for row in db.execute(SQL["ledger.failed"], bounded)]
+    recent = [past_run(row) for row in db.execute(SQL["ledger.recent"], bounded)]
     upcoming = _upcoming(db, limit)
     jobs, queued, set_aside = db.execute(SQL["ledger.counts"], {"now": now}).fetchone()
     numbers = {each.job for each in (*live, *failed, *recent)} | {each.job for each in upcoming}
@@ -129,47 +101,8 @@ def _name(db: sqlite3.Connection, job: int) -> str:
     return "(deleted)" if row is None else str(row[0])
 
 
-def _past(row: tuple[Any, ...]) -> RunView:
-    job, run, version, status, due, attempt, rescues, started, finished, *rest = row
-    error, output, reason, until, count = rest
-    return RunView(
-        job=job,
-        run=run,
-        version=version,
-        status=STATUS_OF_CODE[status],
-        due=due,
-        at=due,
-        attempt=attempt,
-        rescues=rescues,
-        started_at=started,
-        finished_at=finished,
-        error=error,
-        output=output,
-        reason=reason,
-        until=until,
-        count=count,
-    )
-
-
 def _live(db: sqlite3.Connection, row: tuple[Any, ...], now: Instant) -> RunView:
-    """A run that is not over. After a failed attempt it shows that error until the next one
-    ends.
-    """
-    job, run, version, due, at, attempt, rescues, owner, started = row
-    error = None
-    if attempt > 1:
-        last = db.execute(SQL["ledger.last_error"], {"job": job, "run": run}).fetchone()
-        error = None if last is None else last[0]
-    return RunView(
-        job=job,
-        run=run,
-        version=version,
-        status=live_status(at=at, started=started, owned=owner is not None, now=now),
-        due=due,
-        at=at,
-        attempt=attempt,
-        rescues=rescues,
-        started_at=started,
-        error=error,
-        reason="waiting for a retry" if attempt > 1 and owner is None else None,
-    )
+    """After a failed attempt a run shows that error until the next attempt ends."""
+    job, run, *_ = row
+    last = db.execute(SQL["ledger.last_error"], {"job": job, "run": run}).fetchone()
+    return live_run(row, error=None if last is None else last[0], now=now)

@@ -5,30 +5,24 @@ other.
 from __future__ import annotations
 
 import sqlite3
-from importlib.resources import files
 
 from onthedot.core.model import SHARDS
-from onthedot.errors import SchemaMismatch
-from onthedot.store.sqlite.statements import SQL
-
-
-def steps() -> dict[int, str]:
-    """The migrations by number; the highest number is the schema that this version speaks."""
-    folder = files(__package__) / "migrations"
-    return {int(file.name.removesuffix(".sql")): file.read_text() for file in folder.iterdir()}
+from onthedot.store.refusals import newer_schema
+from onthedot.store.sqlite.statements import MIGRATIONS, SQL
 
 
 def migrate(connection: sqlite3.Connection, *, installation: str) -> None:
     """Apply what is missing, all in one transaction. A schema from the future is refused."""
-    known = steps()
+    newest = max(MIGRATIONS)
     found = _schema(connection)
-    if found == max(known):
+    if found == newest:
         return
-    refuse_newer(found, max(known))
+    if found > newest:
+        raise newer_schema(found, newest)
     connection.execute("begin immediate")
     try:
-        for number in range(found + 1, max(known) + 1):
-            for statement in _statements(known[number]):
+        for number in range(found + 1, newest + 1):
+            for statement in _statements(MIGRATIONS[number]):
                 connection.execute(statement)
             connection.execute(f"pragma user_version = {number}")
         if found == 0:
@@ -38,14 +32,6 @@ def migrate(connection: sqlite3.Connection, *, installation: str) -> None:
     except BaseException:
         connection.execute("rollback")
         raise
-
-
-def refuse_newer(found: int, known: int) -> None:
-    if found > known:
-        raise SchemaMismatch(
-            f"the database has schema {found}, this onthedot knows only up to {known}",
-            hint="Run the newer version that made it: pip install --upgrade onthedot",
-        )
 
 
 def _schema(connection: sqlite3.Connection) -> int:

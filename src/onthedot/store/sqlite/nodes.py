@@ -5,13 +5,13 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
 
 from onthedot.core.instants import Instant
-from onthedot.errors import NodeDead
-from onthedot.store.contract import Beat, NodeFacts, NodeView
+from onthedot.store.refusals import node_dead
+from onthedot.store.rows import beat_of, node_of
 from onthedot.store.sqlite.database import Database
 from onthedot.store.sqlite.statements import SQL
+from onthedot.store.values import Beat, NodeFacts, NodeView
 
 
 class Nodes:
@@ -41,10 +41,7 @@ def require_alive(db: sqlite3.Connection, node: int) -> None:
     transaction.
     """
     if not db.execute(SQL["nodes.is_alive"], (node,)).fetchone()[0]:
-        raise NodeDead(
-            f"node {node} was declared dead: it was silent for longer than its lease",
-            hint="It joins again under a new number by itself; check for long stalls if it recurs.",
-        )
+        raise node_dead(node)
 
 
 def _join(db: sqlite3.Connection, facts: NodeFacts, now: Instant) -> int:
@@ -57,8 +54,7 @@ def _join(db: sqlite3.Connection, facts: NodeFacts, now: Instant) -> int:
 def _beat(db: sqlite3.Connection, node: int, now: Instant) -> Beat:
     require_alive(db, node)
     db.execute(SQL["nodes.beat"], {"node": node, "now": now})
-    alive = db.execute(SQL["nodes.alive"]).fetchall()
-    return Beat(tuple(number for number, roles in alive if "scheduler" in roles.split(",")))
+    return beat_of(db.execute(SQL["nodes.alive"]).fetchall())
 
 
 def _bury(
@@ -73,22 +69,4 @@ def _bury(
 
 
 def _all(db: sqlite3.Connection) -> list[NodeView]:
-    return [_view(row) for row in db.execute(SQL["nodes.all"])]
-
-
-def _view(row: tuple[Any, ...]) -> NodeView:
-    number, boot_id, host, pid, roles, slots, version, joined_at, beat_at, dead_at = row
-    return NodeView(
-        number=number,
-        facts=NodeFacts(
-            boot_id=boot_id,
-            host=host,
-            pid=pid,
-            roles=tuple(roles.split(",")),
-            slots=slots,
-            version=version,
-        ),
-        joined_at=joined_at,
-        beat_at=beat_at,
-        dead=dead_at is not None,
-    )
+    return [node_of(row) for row in db.execute(SQL["nodes.all"])]

@@ -27,7 +27,9 @@ class Held(NamedTuple):
 
 
 def record_ranges(db: sqlite3.Connection, records: Iterable[Record], now: Instant) -> None:
-    """Missed and skipped ranges: attempt 0, since nothing was ever tried."""
+    """Missed and skipped ranges: attempt 0, since nothing was ever tried. A single instant that
+    has a run or a fate already, from another schedule of the same job, is accounted for.
+    """
     db.executemany(
         SQL["runs.append"],
         [
@@ -37,8 +39,16 @@ def record_ranges(db: sqlite3.Connection, records: Iterable[Record], now: Instan
                 *(None, None, record.reason, record.last, record.count),
             )
             for record in records
+            if record.count != 1 or not is_taken(db, record.job, occurrence(record.first))
         ],
     )
+
+
+def is_taken(db: sqlite3.Connection, job: int, run: int) -> bool:
+    """Whether this number has a run or a fate already. An instant of one schedule may have been
+    an instant of another one of the same job before: whoever came first accounts for it.
+    """
+    return bool(db.execute(SQL["runs.is_taken"], {"job": job, "run": run}).fetchone()[0])
 
 
 def end_unstarted(

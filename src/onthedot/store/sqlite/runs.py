@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from onthedot.core.instants import Instant
 from onthedot.core.model import (
@@ -14,16 +14,18 @@ from onthedot.core.model import (
     Outcome,
     RunRef,
     created_run,
+    is_occurrence,
+    shard_of,
 )
 from onthedot.core.states import Status
-from onthedot.errors import NotFound, RunOver
 from onthedot.store.codec import RETRIED, STATUS_CODES, STATUS_OF_CODE
-from onthedot.store.contract import CancelVerdict, Finished, Made, Promoted, Receipt, Signal
+from onthedot.store.refusals import no_such_run, run_over
 from onthedot.store.sqlite.database import Database
-from onthedot.store.sqlite.jobs import get_job, insert_waiting, is_taken, keep_answer, kept_answer
+from onthedot.store.sqlite.jobs import get_job, insert_waiting, keep_answer, kept_answer
 from onthedot.store.sqlite.nodes import require_alive
-from onthedot.store.sqlite.outcomes import Held, end_unstarted, signal_for
+from onthedot.store.sqlite.outcomes import Held, end_unstarted, is_taken, signal_for
 from onthedot.store.sqlite.statements import SQL
+from onthedot.store.values import CancelVerdict, Finished, Made, Promoted, Receipt, Signal
 
 
 class Waiting(NamedTuple):
@@ -159,13 +161,19 @@ def _promote(
         if row.attempt == 1 and row.expires is not None and row.expires < now:
             _miss(db, row, now)
             continue
+        db.execute(SQL["runs.leave_waiting"], (row.job, row.run))
+        if row.attempt == 1 and is_occurrence(row.run):
+            if is_taken(db, row.job, row.run):
+                continue
+            # An edit must know that this instant is claimed, as it does of those in the clock.
+            bounds = {"shard": shard_of(row.job), "until": row.at}
+            db.execute(SQL["clock.raise_horizon"], bounds)
         owner = node if len(leased) < own else None
         current = db.execute(SQL["runs.job_of"], (row.job,)).fetchone()
         run = LeasedRun._make(row[:-1])._replace(
             version=row.version if current is None else current[0],
             fence=row.fence + (owner is not None),
         )
-        db.execute(SQL["runs.leave_waiting"], (row.job, row.run))
         db.execute(SQL["runs.insert_live"], (*run, None, owner))
         if owner is not None:
             leased.append(run)
@@ -330,11 +338,8 @@ def _cancel(db: sqlite3.Connection, job: int, run: int, now: Instant) -> CancelV
     return CancelVerdict.ASKED
 
 
-def _refuse_ended(db: sqlite3.Connection, job: int, run: int) -> None:
+def _refuse_ended(db: sqlite3.Connection, job: int, run: int) -> NoReturn:
     row = db.execute(SQL["ledger.past_run"], {"job": job, "run": run}).fetchone()
     if row is None:
-        raise NotFound("there is no such run", hint="It may be older than the retention.")
-    status = STATUS_OF_CODE[row[3]]
-    raise RunOver(
-        f"the run is over: {status}", hint="Only a run that has not ended can be cancelled."
-    )
+        raise no_such_run()
+    raise run_over(STATUS_OF_CODE[row[3]])

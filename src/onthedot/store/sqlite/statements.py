@@ -1,21 +1,10 @@
-"""The SQL of the store, by name, read once from the `.sql` files beside this module."""
+"""The SQL of the store on SQLite, by name."""
 
 from __future__ import annotations
 
-from importlib.resources import files
 from typing import Final
 
-_MARK = "-- name: "
+from onthedot.store.statements import load, migrations
 
-
-def _load() -> dict[str, str]:
-    found: dict[str, str] = {}
-    for file in sorted((files(__package__) / "sql").iterdir(), key=lambda each: each.name):
-        for part in file.read_text().split(_MARK)[1:]:
-            name, _, statement = part.partition("\n")
-            assert name not in found, f"two statements are called {name}"
-            found[name] = statement.strip()
-    return found
-
-
-SQL: Final = _load()
+SQL: Final = load("onthedot.store.sqlite")
+MIGRATIONS: Final = migrations("onthedot.store.sqlite")

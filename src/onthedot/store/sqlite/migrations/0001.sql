@@ -12,7 +12,7 @@ create table rule (id integer primary key, spec text not null unique) strict;
 
 -- Definitions. autoincrement: a number is never used again, since history outlives its job.
 -- armed: this version has an entry in the clock. queue, priority: copies for the verbs that make runs.
--- skipping_from: set while a pause holds occurrences back; all that fall due after it are skipped.
+-- since: this version accounts for what is due after it. skipping_from: set while a pause holds occurrences back; all that fall due after it are skipped.
 create table job (
   id integer primary key autoincrement,
   version integer not null,
@@ -26,6 +26,7 @@ create table job (
   definition text not null,
   payload text not null,
   anchor integer not null,
+  since integer not null,
   skipping_from integer,
   created_at integer not null,
   updated_at integer not null

@@ -1,8 +1,8 @@
 -- name: jobs.insert
 insert into job (version, namespace, key, name, queue, priority, rule, armed, definition, payload,
-  anchor, skipping_from, created_at, updated_at)
+  anchor, since, skipping_from, created_at, updated_at)
 values (1, :namespace, :key, :name, :queue, :priority, :rule, :armed, :definition, :payload,
-  :anchor, :skipping_from, :created_at, :updated_at)
+  :anchor, :since, :skipping_from, :created_at, :updated_at)
 
 -- name: jobs.next_number
 -- why: the verb must know the number before it asks what to write; the writer is alone, so it holds
@@ -10,8 +10,8 @@ select coalesce((select seq from sqlite_sequence where name = 'job'), 0) + 1
 
 -- name: jobs.update
 update job
-set version = :version, key = :key, name = :name, queue = :queue, priority = :priority, rule = :rule,
-  armed = :armed, definition = :definition, payload = :payload, anchor = :anchor,
+set version = :version, namespace = :namespace, key = :key, name = :name, queue = :queue, priority = :priority, rule = :rule,
+  armed = :armed, definition = :definition, payload = :payload, anchor = :anchor, since = :since,
   skipping_from = :skipping_from, updated_at = :updated_at
 where id = :id
 
@@ -20,12 +20,12 @@ delete from job
 where id = ?
 
 -- name: jobs.get
-select id, version, definition, payload, anchor, skipping_from, created_at, updated_at
+select id, version, definition, payload, anchor, since, skipping_from, created_at, updated_at
 from job
 where id = ?
 
 -- name: jobs.page
-select id, version, definition, payload, anchor, skipping_from, created_at, updated_at
+select id, version, definition, payload, anchor, since, skipping_from, created_at, updated_at
 from job
 where id < :before
 order by id desc
@@ -89,3 +89,9 @@ where job = ?
 -- name: jobs.forget_aside
 delete from aside
 where job = ? and version = ?
+
+-- name: jobs.delete_cuts
+-- why: what earlier versions left unfired is not wanted any more either
+update cut
+set deleted = 1
+where job = ?

@@ -56,6 +56,7 @@ limit :limit
 -- name: ledger.recent
 select job, run, version, status, due, attempt, rescues, started, finished, error, output, reason, until, count
 from history
+where status <> 7
 order by id desc
 limit :limit
 

@@ -1,0 +1,70 @@
+"""From what the store says to what the caller reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from litestar import Response
+
+from onthedot.core.instants import format_instant
+from onthedot.ids import job_id, run_id
+from onthedot.store.contract import AttemptView, RunView
+from onthedot.wire import AttemptOut, RunDetail, RunOut
+from onthedot.wire.jobs import instant_text
+
+
+def answer(
+    value: msgspec.Struct, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response[bytes]:
+    return json_text(msgspec.json.encode(value), status, headers)
+
+
+def json_text(
+    text: bytes, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response[bytes]:
+    return Response(
+        text, status_code=status, media_type="application/json", headers=dict(headers or {})
+    )
+
+
+def run_out(view: RunView, installation: str) -> RunOut:
+    return RunOut(**_shown(view, installation))
+
+
+def run_detail(view: RunView, attempts: list[AttemptView], installation: str) -> RunDetail:
+    return RunDetail(
+        **_shown(view, installation), attempts=[_attempt_out(attempt) for attempt in attempts]
+    )
+
+
+def _shown(view: RunView, installation: str) -> dict[str, Any]:
+    return {
+        "run_id": run_id(installation, view.job, view.run),
+        "job_id": job_id(view.job),
+        "status": view.status,
+        "scheduled_for": format_instant(view.due),
+        "started_at": instant_text(view.started_at),
+        "finished_at": instant_text(view.finished_at),
+        "attempt": view.attempt,
+        "error": view.error,
+        "output": view.output,
+        "reason": view.reason,
+        "until": instant_text(view.until),
+        "count": view.count,
+        "rescues": view.rescues,
+        "version": view.version,
+    }
+
+
+def _attempt_out(view: AttemptView) -> AttemptOut:
+    return AttemptOut(
+        attempt=view.attempt,
+        status=view.status,
+        started_at=instant_text(view.started_at),
+        finished_at=instant_text(view.finished_at),
+        error=view.error,
+        output=view.output,
+        reason=view.reason,
+    )

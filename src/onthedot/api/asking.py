@@ -1,0 +1,125 @@
+"""Reading what a request says besides its body's fields: pages, idempotency keys, versions."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error as NotBase64
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import Any, Final
+
+from litestar import Request
+from litestar.exceptions import ClientException, InternalServerException
+
+from onthedot.core.model import Job
+from onthedot.errors import Invalid
+from onthedot.ids import NUMBER_MAX, shown
+from onthedot.store.contract import Receipt
+
+AnyRequest = Request[Any, Any, Any]
+
+LIMIT_DEFAULT: Final = 50
+LIMIT_MAX: Final = 1000
+KEY_MAX: Final = 255
+
+_PAGING: Final = ("limit", "cursor")
+_CURSOR: Final = re.compile(r"([a-z]+(?:\.[0-9a-f]{1,16})?)\.([0-9a-f]{1,16})")
+_ETAG: Final = re.compile(r'"?([1-9][0-9]{0,17})"?')
+
+
+async def body_of(request: AnyRequest) -> bytes:
+    try:
+        return await request.body()
+    except InternalServerException:
+        # The caller hung up half way. That is no failure of the server, and nobody reads this.
+        raise ClientException("the body ended early") from None
+
+
+def limit_of(request: AnyRequest) -> int:
+    text = _parameter(request, "limit")
+    if text is None:
+        return LIMIT_DEFAULT
+    if re.fullmatch(r"[0-9]{1,4}", text) and 1 <= int(text) <= LIMIT_MAX:
+        return int(text)
+    raise Invalid(
+        f"limit {shown(text)!r} is not a whole number from 1 to {LIMIT_MAX}",
+        hint=f"Leave it out for {LIMIT_DEFAULT}, and follow nextCursor for more.",
+        field="limit",
+    )
+
+
+def cursor_of(request: AnyRequest, place: str) -> int | None:
+    """The number to go on under; None on the first page. `place` is the list it belongs to."""
+    text = _parameter(request, "cursor")
+    if text is None:
+        return None
+    try:
+        padded = text.encode("ascii") + b"=" * (-len(text) % 4)
+        match = _CURSOR.fullmatch(urlsafe_b64decode(padded).decode("ascii"))
+    except (NotBase64, ValueError):
+        match = None
+    # Encoding it again also refuses what base64 decoders let pass, such as stray characters.
+    if match and match[1] == place and cursor_text(place, int(match[2], 16)) == text:
+        if int(match[2], 16) <= NUMBER_MAX:
+            return int(match[2], 16)
+    raise Invalid(
+        f"cursor {shown(text)!r} does not belong to this list",
+        hint="Give the nextCursor of the page before as it was, or leave it out to begin again.",
+        field="cursor",
+    )
+
+
+def cursor_text(place: str, number: int) -> str:
+    return urlsafe_b64encode(f"{place}.{number:x}".encode()).rstrip(b"=").decode()
+
+
+def receipt_of(
+    request: AnyRequest, body: bytes, answer: Callable[[Job, int | None], str]
+) -> Receipt | None:
+    """The caller's Idempotency-Key, bound to this very request."""
+    keys = request.headers.getall("Idempotency-Key", [])
+    if not keys:
+        return None
+    key = keys[0]
+    if len(keys) > 1 or not 1 <= len(key) <= KEY_MAX or not (key.isascii() and key.isprintable()):
+        raise Invalid(
+            f"Idempotency-Key {shown(', '.join(keys))!r} is not 1-{KEY_MAX} printable characters",
+            hint="Send one key per request, such as a UUID.",
+            field="Idempotency-Key",
+        )
+    path = request.url.path.removeprefix("/v1").rstrip("/")
+    request_text = f"{request.method} {path}\n".encode() + body
+    return Receipt(key, hashlib.sha256(request_text).hexdigest(), answer)
+
+
+def expected_version(request: AnyRequest, in_body: int | None = None) -> int | None:
+    """The version that the caller has seen, from If-Match or from the body."""
+    text = request.headers.get("If-Match")
+    if text is None or text.strip() == "*":
+        return in_body
+    match = _ETAG.fullmatch(text.strip())
+    if match is None or (in_body is not None and int(match[1]) != in_body):
+        raise Invalid(
+            f"If-Match {shown(text)!r} is not one version of a job",
+            hint='Send the ETag of the job, such as "3", and no other version in the body.',
+            field="If-Match",
+        )
+    return int(match[1])
+
+
+def _parameter(request: AnyRequest, name: str) -> str | None:
+    """One query parameter. Unknown ones are refused: a filter that is ignored answers wrongly."""
+    for given in request.query_params:
+        if given not in _PAGING:
+            near = get_close_matches(given, _PAGING, n=1)
+            raise Invalid(
+                f"query parameter {shown(given)!r} is not known",
+                hint=f"Did you mean {near[0]}?" if near else "Known: limit, cursor.",
+                field=shown(given),
+            )
+    values = request.query_params.getall(name, [])
+    if len(values) > 1:
+        raise Invalid(f"{name} is given {len(values)} times", hint="Give it once.", field=name)
+    return values[0] if values else None

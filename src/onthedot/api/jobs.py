@@ -1,0 +1,179 @@
+"""The routes of jobs: create, list, read, edit, delete, trigger."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+from litestar import Response, delete, get, patch, post
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import FromPath
+from msgspec import UNSET
+
+from onthedot.api.answers import answer, json_text
+from onthedot.api.asking import (
+    AnyRequest,
+    body_of,
+    cursor_of,
+    cursor_text,
+    expected_version,
+    limit_of,
+    receipt_of,
+)
+from onthedot.api.services import Given
+from onthedot.core import editing
+from onthedot.core.editing import Change, Standing
+from onthedot.core.instants import Instant, format_instant
+from onthedot.core.model import Job
+from onthedot.ids import job_id, parse_job_id, run_id
+from onthedot.store.contract import Made
+from onthedot.wire import (
+    JobIn,
+    JobList,
+    JobOut,
+    JobPatch,
+    RunCreated,
+    TriggerIn,
+    definition_of,
+    job_out,
+    patched,
+    read,
+    trigger_due,
+    trigger_payload,
+)
+
+
+class _Unchanged(Exception):
+    """Carries a job out of a transaction that has nothing to write."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+
+
+@post("/jobs")
+async def create_job(request: AnyRequest, services: Given) -> Response[bytes]:
+    body = await body_of(request)
+    now = services.clock.now()
+
+    def text(job: Job, _: int | None) -> str:
+        return msgspec.json.encode(_shown(job, now)).decode()
+
+    made = await services.store.jobs.create(
+        definition_of(read(body, JobIn), now=now),
+        now=now,
+        receipt=receipt_of(request, body, text),
+    )
+    services.wake_scheduler()
+    created = made.repeat if made.job is None else text(made.job, None)
+    assert created is not None, "a store makes a job or repeats an answer"
+    location = "/v1/jobs/" + msgspec.json.decode(created, type=JobOut).job_id
+    return json_text(created.encode(), 201, {"Location": location, **_replayed(made)})
+
+
+@get("/jobs")
+async def list_jobs(request: AnyRequest, services: Given) -> Response[bytes]:
+    limit, before = limit_of(request), cursor_of(request, "jobs")
+    now = services.clock.now()
+    # One more than asked for tells whether there is another page.
+    jobs = await services.store.jobs.page(before=before, limit=limit + 1)
+    more = cursor_text("jobs", jobs[limit - 1].id) if len(jobs) > limit else None
+    return answer(JobList(jobs=[_shown(job, now) for job in jobs[:limit]], next_cursor=more))
+
+
+@get("/jobs/{job:str}")
+async def get_job(job: FromPath[str], services: Given) -> Response[bytes]:
+    return _answered(await services.store.jobs.get(parse_job_id(job)), services.clock.now())
+
+
+@patch("/jobs/{job:str}")
+async def edit_job(job: FromPath[str], request: AnyRequest, services: Given) -> Response[bytes]:
+    number = parse_job_id(job)
+    changes = read(await body_of(request), JobPatch)
+    expected = expected_version(request, None if changes.version is UNSET else changes.version)
+
+    def decide(standing: Standing) -> Change:
+        old = standing.job
+        definition = patched(old.definition, changes, now=standing.now)
+        # A repeated pause is no second pause: an edit that changes nothing makes no version.
+        if definition == old.definition and expected in (None, old.version):
+            raise _Unchanged(old)
+        return editing.edit(standing, definition)
+
+    now = services.clock.now()
+    try:
+        edited = await services.store.jobs.change(number, decide, now=now, expected=expected)
+    except _Unchanged as same:
+        return _answered(same.job, now)
+    assert edited is not None, "an edit leaves a job"
+    services.wake_scheduler()
+    return _answered(edited, now)
+
+
+@delete("/jobs/{job:str}")
+async def delete_job(job: FromPath[str], request: AnyRequest, services: Given) -> None:
+    number = parse_job_id(job)
+    await services.store.jobs.change(
+        number, editing.delete, now=services.clock.now(), expected=expected_version(request)
+    )
+    services.wake_scheduler()
+    services.wake_worker()
+
+
+@post("/jobs/{job:str}/trigger")
+async def trigger_job(job: FromPath[str], request: AnyRequest, services: Given) -> Response[bytes]:
+    number = parse_job_id(job)
+    body = await body_of(request)
+    asked = read(body, TriggerIn)
+    now = services.clock.now()
+    due = trigger_due(asked, now=now)
+
+    def text(owner: Job, run: int | None) -> str:
+        assert run is not None, "a trigger makes a run"
+        return _created(services.installation, owner.id, run, due)
+
+    made = await services.store.runs.enqueue(
+        number,
+        due=due,
+        payload=trigger_payload(asked),
+        now=now,
+        receipt=receipt_of(request, body, text),
+    )
+    services.wake_worker()
+    services.wake_scheduler()
+    created = made.repeat
+    if created is None:
+        assert made.run is not None, "a store makes a run or repeats an answer"
+        created = _created(services.installation, number, made.run, due)
+    location = "/v1/runs/" + msgspec.json.decode(created, type=RunCreated).run_id
+    return json_text(created.encode(), 202, {"Location": location, **_replayed(made)})
+
+
+def _created(installation: str, job: int, run: int, due: Instant) -> str:
+    created = RunCreated(
+        run_id=run_id(installation, job, run),
+        job_id=job_id(job),
+        scheduled_for=format_instant(due),
+    )
+    return msgspec.json.encode(created).decode()
+
+
+def _shown(job: Job, now: Instant) -> JobOut:
+    return job_out(job, job_id(job.id), now=now)
+
+
+def _answered(job: Job, now: Instant) -> Response[bytes]:
+    return answer(_shown(job, now), headers={"ETag": f'"{job.version}"'})
+
+
+def _replayed(made: Made) -> dict[str, str]:
+    return {} if made.repeat is None else {"Idempotency-Replayed": "true"}
+
+
+ROUTES: Final[list[HTTPRouteHandler]] = [
+    create_job,
+    list_jobs,
+    get_job,
+    edit_job,
+    delete_job,
+    trigger_job,
+]

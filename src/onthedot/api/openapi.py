@@ -1,0 +1,180 @@
+"""The OpenAPI 3.1 document, made from the table of operations and the structs of the wire."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+import msgspec
+
+from onthedot.api.operations import OPERATIONS, Operation
+from onthedot.api.problems import MEDIA_TYPE
+from onthedot.wire import Problem
+
+_REF: Final = "#/components/schemas/{name}"
+
+_INTRODUCTION: Final = """\
+Every due occurrence runs on the dot, once, and is accounted for.
+
+* Ids are opaque texts. Instants are RFC 3339 in UTC with `Z`. Durations are seconds (fractions
+  allowed) or ISO 8601 texts; in answers they are seconds.
+* A whole number may be written as `3.0`. If a field occurs twice in a body, the last one counts.
+* Unknown fields are refused by name. Every failure is a problem document (RFC 9457) with a `hint`.
+* With an API key set, everything but the health paths needs `Authorization: Bearer …` or
+  `X-API-Key`. Every path under `/v1` also answers without the prefix.
+"""
+
+_MEANINGS: Final = {
+    400: "The body is not a JSON object.",
+    401: "The API key is missing or wrong.",
+    403: "A page of another site may not write here.",
+    404: "There is no such job or run, or it was deleted.",
+    409: "It is there, but not in a state that allows this.",
+    413: "The body is larger than 256 KB.",
+    422: "A field is wrong: `field` names it, `hint` tells the next step. Nothing was written.",
+    503: "The database does not answer: try again after `Retry-After` seconds.",
+    507: "The server's disk is full.",
+}
+
+_EXAMPLE_PROBLEM: Final = {
+    "type": "urn:onthedot:problem:invalid-cron",
+    "title": "Invalid cron",
+    "status": 422,
+    "detail": "minute '75' in '75 * * * *' is out of range 0-59",
+    "hint": "Use 0-59, '*', a list, a range or a step such as '*/2'.",
+    "field": "cronExpr",
+}
+
+
+def _parameter(place: str, name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "in": place,
+        "required": place == "path",
+        "description": description,
+        "schema": schema,
+    }
+
+
+_PARAMETERS: Final = {
+    "jobId": _parameter("path", "jobId", "The id of a job.", {"type": "string"}),
+    "runId": _parameter("path", "runId", "The id of a run.", {"type": "string"}),
+    "limit": _parameter(
+        "query",
+        "limit",
+        "How many at most.",
+        {"type": "integer", "minimum": 1, "maximum": 1000, "default": 50},
+    ),
+    "cursor": _parameter(
+        "query",
+        "cursor",
+        "The `nextCursor` of the page before.",
+        {"type": "string", "minLength": 1},
+    ),
+    "idempotencyKey": _parameter(
+        "header",
+        "Idempotency-Key",
+        "A repeat of the same request with the same key gets the same answer for 24 hours.",
+        {"type": "string", "minLength": 1, "maxLength": 255},
+    ),
+    "ifMatch": _parameter(
+        "header",
+        "If-Match",
+        "The job's `ETag`: refused with 409 if there is a newer version.",
+        {"type": "string", "examples": ['"3"']},
+    ),
+}
+
+
+@cache
+def document(version: str) -> dict[str, Any]:
+    paths: dict[str, dict[str, Any]] = {}
+    for operation in OPERATIONS:
+        paths.setdefault(operation.path, {})[operation.method] = _operation(operation)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "onthedot",
+            "version": version,
+            "description": _INTRODUCTION,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "security": [{}, {"bearer": []}, {"apiKey": []}],
+        "tags": [{"name": name} for name in ("Jobs", "Runs", "Server")],
+        "paths": paths,
+        "components": {
+            "schemas": _schemas(),
+            "parameters": _PARAMETERS,
+            "responses": {f"Problem{status}": _problem(status) for status in _MEANINGS},
+            "securitySchemes": {
+                "bearer": {"type": "http", "scheme": "bearer"},
+                "apiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+            },
+        },
+    }
+
+
+def _operation(operation: Operation) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "operationId": operation.id,
+        "tags": [operation.tag],
+        "summary": operation.summary,
+        "parameters": [{"$ref": f"#/components/parameters/{p}"} for p in operation.parameters],
+        "responses": {
+            **{str(status): _answer(*said) for status, said in operation.answers.items()},
+            **{
+                str(status): {"$ref": f"#/components/responses/Problem{status}"}
+                for status in sorted(operation.problems)
+            },
+        },
+    }
+    if operation.description:
+        described["description"] = operation.description
+    if operation.body is not None:
+        content = {"schema": _ref(operation.body), "example": operation.example}
+        described["requestBody"] = {
+            "required": operation.body_required,
+            "content": {"application/json": content},
+        }
+    return described
+
+
+def _answer(description: str, shape: type[msgspec.Struct] | None) -> dict[str, Any]:
+    if shape is None:
+        return {"description": description}
+    return {
+        "description": description,
+        "content": {"application/json": {"schema": _ref(shape)}},
+    }
+
+
+def _problem(status: int) -> dict[str, Any]:
+    content: dict[str, Any] = {"schema": _ref(Problem)}
+    if status == 422:
+        content["example"] = _EXAMPLE_PROBLEM
+    return {"description": _MEANINGS[status], "content": {MEDIA_TYPE: content}}
+
+
+def _ref(shape: type[msgspec.Struct]) -> dict[str, str]:
+    return {"$ref": _REF.format(name=shape.__name__)}
+
+
+def _schemas() -> dict[str, Any]:
+    shapes: list[type[msgspec.Struct]] = [Problem]
+    for operation in OPERATIONS:
+        shapes += [shape for _, shape in operation.answers.values() if shape is not None]
+        shapes += [operation.body] if operation.body is not None else []
+    _, schemas = msgspec.json.schema_components(list(dict.fromkeys(shapes)), ref_template=_REF)
+    for schema in schemas.values():
+        for member in schema.get("properties", {}).values():
+            _hoist(member)
+    return schemas
+
+
+def _hoist(member: dict[str, Any]) -> None:
+    """What is said about the first choice of a nullable field is said about the field."""
+    first = member.get("anyOf", [{}])[0]
+    for said in ("description", "examples", "default"):
+        if said in first and said not in member:
+            member[said] = first.pop(said)

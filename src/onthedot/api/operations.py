@@ -1,0 +1,194 @@
+"""What the API can do, one entry an operation. The OpenAPI document is made from this table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from msgspec import Struct
+
+from onthedot.wire import (
+    HealthOut,
+    JobIn,
+    JobList,
+    JobOut,
+    JobPatch,
+    LiveOut,
+    OverviewOut,
+    RunCancelled,
+    RunCreated,
+    RunDetail,
+    RunList,
+    TriggerIn,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """`answers`: what each status means and carries. `problems`: those it may refuse with."""
+
+    id: str
+    method: str
+    path: str
+    tag: str
+    summary: str
+    description: str = ""
+    parameters: tuple[str, ...] = ()
+    body: type[Struct] | None = None
+    body_required: bool = True
+    example: Any = None
+    answers: dict[int, tuple[str, type[Struct] | None]] = field(default_factory=dict)
+    problems: tuple[int, ...] = ()
+
+
+_READ: Final = (401, 404, 422, 503)
+_WRITE: Final = (400, 401, 403, 413, 422, 503, 507)
+
+OPERATIONS: Final = (
+    Operation(
+        id="createJob",
+        method="post",
+        path="/v1/jobs",
+        tag="Jobs",
+        summary="Create a job",
+        description="With at most one of `cronExpr`, `every`, `runAt`, `delay`, `schedule`; "
+        "without any it runs only when triggered. A 201 is durable.",
+        parameters=("idempotencyKey",),
+        body=JobIn,
+        example={
+            "name": "nightly report",
+            "cronExpr": "0 2 * * *",
+            "timezone": "Europe/Berlin",
+            "handlerUrl": "https://example.com/hooks/report",
+            "payload": {"report": "nightly"},
+        },
+        answers={201: ("Created.", JobOut)},
+        problems=(*_WRITE, 409),
+    ),
+    Operation(
+        id="listJobs",
+        method="get",
+        path="/v1/jobs",
+        tag="Jobs",
+        summary="List jobs, newest first",
+        parameters=("limit", "cursor"),
+        answers={200: ("One page.", JobList)},
+        problems=(401, 422, 503),
+    ),
+    Operation(
+        id="getJob",
+        method="get",
+        path="/v1/jobs/{jobId}",
+        tag="Jobs",
+        summary="Read a job",
+        parameters=("jobId",),
+        answers={200: ("The job; its version is also the `ETag`.", JobOut)},
+        problems=(401, 404, 503),
+    ),
+    Operation(
+        id="editJob",
+        method="patch",
+        path="/v1/jobs/{jobId}",
+        tag="Jobs",
+        summary="Edit, pause or resume a job",
+        description="What is left out stays as it is. Every edit is a new version and holds for "
+        "occurrences due later than one second after the answer, usually at once.",
+        parameters=("jobId", "ifMatch"),
+        body=JobPatch,
+        example={"paused": True},
+        answers={200: ("The job after the edit.", JobOut)},
+        problems=(*_WRITE, 404, 409),
+    ),
+    Operation(
+        id="deleteJob",
+        method="delete",
+        path="/v1/jobs/{jobId}",
+        tag="Jobs",
+        summary="Delete a job",
+        description="Runs that wait are cancelled. The history stays: runs can be read by id.",
+        parameters=("jobId", "ifMatch"),
+        answers={204: ("Deleted.", None)},
+        problems=(401, 403, 404, 409, 422, 503, 507),
+    ),
+    Operation(
+        id="triggerJob",
+        method="post",
+        path="/v1/jobs/{jobId}/trigger",
+        tag="Runs",
+        summary="Run a job now or later",
+        description="Works while the job is paused. The body may be left out.",
+        parameters=("jobId", "idempotencyKey"),
+        body=TriggerIn,
+        body_required=False,
+        example={"payload": {"report": "now"}, "delay": 30},
+        answers={202: ("The run is made.", RunCreated)},
+        problems=(*_WRITE, 404),
+    ),
+    Operation(
+        id="listRuns",
+        method="get",
+        path="/v1/jobs/{jobId}/runs",
+        tag="Runs",
+        summary="List the runs of a job, newest first",
+        parameters=("jobId", "limit", "cursor"),
+        answers={200: ("One page, live runs included.", RunList)},
+        problems=_READ,
+    ),
+    Operation(
+        id="getRun",
+        method="get",
+        path="/v1/runs/{runId}",
+        tag="Runs",
+        summary="Read a run with its attempts",
+        parameters=("runId",),
+        answers={200: ("The run.", RunDetail)},
+        problems=(401, 404, 503),
+    ),
+    Operation(
+        id="cancelRun",
+        method="post",
+        path="/v1/runs/{runId}/cancel",
+        tag="Runs",
+        summary="Cancel a run",
+        parameters=("runId",),
+        answers={
+            200: ("It is cancelled and will never start.", RunCancelled),
+            202: ("A node holds it and has been told.", RunCancelled),
+        },
+        problems=(401, 403, 404, 409, 503, 507),
+    ),
+    Operation(
+        id="getOverview",
+        method="get",
+        path="/v1/overview",
+        tag="Server",
+        summary="What the page at / shows",
+        description="For the page: it changes with the page, without notice.",
+        answers={200: ("The state of things.", OverviewOut)},
+        problems=(401, 503),
+    ),
+    Operation(
+        id="getHealth",
+        method="get",
+        path="/health",
+        tag="Server",
+        summary="Is the node up, and are its roles working",
+        answers={200: ("All is well.", HealthOut), 503: ("`problems` says why not.", HealthOut)},
+    ),
+    Operation(
+        id="getReadiness",
+        method="get",
+        path="/health/ready",
+        tag="Server",
+        summary="The same, for readiness probes",
+        answers={200: ("Ready.", HealthOut), 503: ("`problems` says why not.", HealthOut)},
+    ),
+    Operation(
+        id="getLiveness",
+        method="get",
+        path="/health/live",
+        tag="Server",
+        summary="Does the process answer",
+        answers={200: ("It does.", LiveOut)},
+    ),
+)

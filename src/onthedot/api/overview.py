@@ -1,0 +1,108 @@
+"""What the page at `/` asks for every second, in one answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from litestar import Response, get
+from litestar.handlers import HTTPRouteHandler
+
+from onthedot.api.answers import answer
+from onthedot.api.health import health_out
+from onthedot.api.services import Given, Services
+from onthedot.core.instants import MILLISECOND, Instant, format_instant
+from onthedot.ids import job_id, run_id
+from onthedot.store.contract import Overview, RunView
+from onthedot.wire import LatenessOut, OverviewOut, OverviewRun, UpcomingOut
+from onthedot.wire.jobs import instant_text
+
+LIMIT: Final = 50
+
+
+@get("/overview")
+async def get_overview(services: Given) -> Response[bytes]:
+    now = services.clock.now()
+    overview = await services.store.ledger.overview(limit=LIMIT, now=now)
+    return answer(overview_out(overview, services, now))
+
+
+def overview_out(overview: Overview, services: Services, now: Instant) -> OverviewOut:
+    names = overview.names
+
+    def shown(views: list[RunView]) -> list[OverviewRun]:
+        return [_run(view, names, services.installation) for view in views]
+
+    late = [us for view in overview.recent if (us := lateness_us(view)) is not None]
+    return OverviewOut(
+        now=format_instant(now),
+        health=health_out(services),
+        jobs=overview.jobs,
+        queued=overview.queued,
+        set_aside=overview.set_aside,
+        live=shown(overview.live),
+        failed=shown(overview.failed),
+        recent=shown(overview.recent),
+        upcoming=[
+            UpcomingOut(
+                job_id=job_id(coming.job),
+                job_name=_name(names, coming.job),
+                due=format_instant(coming.due),
+            )
+            for coming in overview.upcoming
+        ],
+        lateness=lateness_out(late),
+    )
+
+
+def lateness_us(view: RunView) -> int | None:
+    """How late a run began. A retry is late on purpose, so only first attempts count."""
+    if view.started_at is None or view.attempt != 1:
+        return None
+    return view.started_at - view.due
+
+
+def lateness_out(late: Sequence[int]) -> LatenessOut:
+    ordered = sorted(late)
+    return LatenessOut(
+        count=len(ordered),
+        p50_ms=_percentile(ordered, 0.50),
+        p95_ms=_percentile(ordered, 0.95),
+        max_ms=_percentile(ordered, 1.0),
+    )
+
+
+def _percentile(ordered: Sequence[int], part: float) -> float | None:
+    """The nearest rank: always a lateness that was really seen."""
+    if not ordered:
+        return None
+    return ordered[max(0, math.ceil(part * len(ordered)) - 1)] / MILLISECOND
+
+
+def _run(view: RunView, names: dict[int, str], installation: str) -> OverviewRun:
+    late = lateness_us(view)
+    return OverviewRun(
+        run_id=run_id(installation, view.job, view.run),
+        job_id=job_id(view.job),
+        job_name=_name(names, view.job),
+        status=view.status,
+        scheduled_for=format_instant(view.due),
+        at=format_instant(view.at),
+        started_at=instant_text(view.started_at),
+        finished_at=instant_text(view.finished_at),
+        attempt=view.attempt,
+        error=view.error,
+        reason=view.reason,
+        until=instant_text(view.until),
+        count=view.count,
+        lateness_ms=None if late is None else late / MILLISECOND,
+    )
+
+
+def _name(names: dict[int, str], job: int) -> str:
+    """The history of a deleted job is still shown, under its id."""
+    return names.get(job) or job_id(job)
+
+
+ROUTES: Final[list[HTTPRouteHandler]] = [get_overview]

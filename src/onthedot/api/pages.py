@@ -1,0 +1,101 @@
+"""The pages for people: the overview at `/` and the API's documentation at `/docs`.
+
+All of it is served from the package: no build step, and no asset from anywhere else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from litestar import Response, get
+from litestar.exceptions import NotFoundException
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import FromPath
+
+from onthedot.api.answers import json_text
+from onthedot.api.asking import AnyRequest
+from onthedot.api.openapi import document
+from onthedot.api.services import Given
+
+_FOLDER: Final = Path(__file__).parent / "static"
+_TYPES: Final = {
+    ".css": "text/css",
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+}
+_OWN: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+# Swagger UI writes style attributes into the page as it draws.
+_DOCS: Final = _OWN.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'")
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    body: bytes
+    media_type: str
+    etag: str
+
+
+@get("/", include_in_schema=False)
+async def get_page(request: AnyRequest) -> Response[bytes]:
+    return _served(request, "index.html", _OWN)
+
+
+@get("/docs", include_in_schema=False)
+async def get_docs(request: AnyRequest) -> Response[bytes]:
+    return _served(request, "docs.html", _DOCS)
+
+
+@get("/static/{name:str}", include_in_schema=False)
+async def get_static(name: FromPath[str], request: AnyRequest) -> Response[bytes]:
+    return _served(request, name, _OWN)
+
+
+@get("/openapi.json", include_in_schema=False)
+async def get_openapi(services: Given) -> Response[bytes]:
+    return json_text(msgspec.json.encode(document(services.version)))
+
+
+@cache
+def assets() -> dict[str, Asset]:
+    """Every file of the folder. Only these names are served, so that no path can lead elsewhere."""
+    return {
+        path.name: Asset(
+            body := path.read_bytes(),
+            _TYPES[path.suffix],
+            f'"{hashlib.sha256(body).hexdigest()[:16]}"',
+        )
+        for path in sorted(_FOLDER.iterdir())
+        if path.suffix in _TYPES
+    }
+
+
+def _served(request: AnyRequest, name: str, policy: str) -> Response[bytes]:
+    asset = assets().get(name)
+    if asset is None:
+        raise NotFoundException
+    # The links of a page are relative, so that it also works behind a proxy's prefix. The router
+    # forgives a slash at the end, but it would lead every link astray.
+    *folders, last = request.scope["raw_path"].decode("latin-1").split("/")
+    if last == "" and folders[-1]:
+        return Response(b"", status_code=308, headers={"Location": f"../{folders[-1]}"})
+    headers = {
+        "Cache-Control": "no-cache",
+        "Content-Security-Policy": policy,
+        "ETag": asset.etag,
+        "X-Frame-Options": "DENY",
+    }
+    if request.headers.get("If-None-Match") == asset.etag:
+        return Response(b"", status_code=304, media_type=asset.media_type, headers=headers)
+    return Response(asset.body, media_type=asset.media_type, headers=headers)
+
+
+ROUTES: Final[list[HTTPRouteHandler]] = [get_page, get_docs, get_static, get_openapi]

@@ -1,0 +1,64 @@
+"""The routes of runs: list those of a job, read one with its attempts, cancel."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from litestar import Response, get, post
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import FromPath
+
+from onthedot.api.answers import answer, run_detail, run_out
+from onthedot.api.asking import AnyRequest, cursor_of, cursor_text, limit_of
+from onthedot.api.problems import problem_of, problem_response
+from onthedot.api.services import Given
+from onthedot.core.states import Status
+from onthedot.errors import RunOver
+from onthedot.ids import parse_job_id, parse_run_id
+from onthedot.store.contract import CancelVerdict
+from onthedot.wire import RunCancelled, RunList
+
+
+@get("/jobs/{job:str}/runs")
+async def list_runs(job: FromPath[str], request: AnyRequest, services: Given) -> Response[bytes]:
+    number = parse_job_id(job)
+    # A cursor names its job, so that it cannot be carried over to another.
+    place = f"runs.{number:x}"
+    limit, before = limit_of(request), cursor_of(request, place)
+    await services.store.jobs.get(number)
+    views = await services.store.ledger.page(
+        number, before=before, limit=limit + 1, now=services.clock.now()
+    )
+    more = cursor_text(place, views[limit - 1].run) if len(views) > limit else None
+    runs = [run_out(view, services.installation) for view in views[:limit]]
+    return answer(RunList(runs=runs, next_cursor=more))
+
+
+@get("/runs/{run:str}")
+async def get_run(run: FromPath[str], services: Given) -> Response[bytes]:
+    which = parse_run_id(run, services.installation)
+    now = services.clock.now()
+    view = await services.store.ledger.run(which.job, which.run, now=now)
+    attempts = await services.store.ledger.attempts(which.job, which.run, now=now)
+    return answer(run_detail(view, attempts, services.installation))
+
+
+@post("/runs/{run:str}/cancel")
+async def cancel_run(run: FromPath[str], services: Given) -> Response[bytes]:
+    which = parse_run_id(run, services.installation)
+    store, now = services.store, services.clock.now()
+    try:
+        verdict = await store.runs.cancel(which.job, which.run, now=now)
+    except RunOver as over:
+        view = await store.ledger.run(which.job, which.run, now=now)
+        if view.status is Status.CANCELLED:
+            return answer(RunCancelled(run_id=run, status=view.status))
+        return problem_response(problem_of(over, run_status=view.status))
+    services.wake_worker()
+    if verdict is CancelVerdict.CANCELLED:
+        return answer(RunCancelled(run_id=run, status=Status.CANCELLED))
+    view = await store.ledger.run(which.job, which.run, now=now)
+    return answer(RunCancelled(run_id=run, status=view.status), 202)
+
+
+ROUTES: Final[list[HTTPRouteHandler]] = [list_runs, get_run, cancel_run]

@@ -1,0 +1,74 @@
+"""How the stores refuse: the same words, whichever store it is."""
+
+from __future__ import annotations
+
+from onthedot.core.states import Status
+from onthedot.errors import (
+    IdempotencyMismatch,
+    KeyTaken,
+    NodeDead,
+    NotFound,
+    RunOver,
+    SchemaMismatch,
+    VersionConflict,
+)
+from onthedot.ids import job_id
+
+
+def no_such_job(job: int) -> NotFound:
+    return NotFound(
+        f"there is no job '{job_id(job)}', or it was deleted",
+        hint="GET /v1/jobs lists the jobs; runs of a deleted job still answer.",
+    )
+
+
+def no_such_run() -> NotFound:
+    return NotFound(
+        "there is no such run",
+        hint="It may be older than the retention; GET /v1/jobs/{jobId}/runs lists a job's runs.",
+    )
+
+
+def run_over(status: Status) -> RunOver:
+    return RunOver(
+        f"the run is over: {status}", hint="Only a run that has not ended can be cancelled."
+    )
+
+
+def key_taken(key: str | None, holder: int | None) -> KeyTaken:
+    whose = "another job" if holder is None else f"job '{job_id(holder)}'"
+    return KeyTaken(
+        f"key '{key}' belongs to {whose}",
+        hint="PATCH that job, or choose another key.",
+        field="key",
+    )
+
+
+def version_conflict(current: int, expected: int) -> VersionConflict:
+    return VersionConflict(
+        f"the job has version {current}, not {expected}: somebody edited it meanwhile",
+        hint="Read the job again and repeat the edit on what is there now.",
+        field="version",
+    )
+
+
+def idempotency_mismatch(key: str) -> IdempotencyMismatch:
+    return IdempotencyMismatch(
+        f"Idempotency-Key '{key}' was used for another request",
+        hint="Use a new key for a new request; a repeat must be equal to the first.",
+        field="Idempotency-Key",
+    )
+
+
+def node_dead(node: int) -> NodeDead:
+    return NodeDead(
+        f"node {node} was declared dead: it was silent for longer than its lease",
+        hint="It joins again under a new number by itself; check for long stalls if it recurs.",
+    )
+
+
+def newer_schema(found: int, known: int) -> SchemaMismatch:
+    return SchemaMismatch(
+        f"the database has schema {found}, this onthedot knows only up to {known}",
+        hint="Run the newer version that made it: pip install --upgrade onthedot",
+    )

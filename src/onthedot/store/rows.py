@@ -1,0 +1,115 @@
+"""Rows of any store as values. The columns come in the order in which both stores select them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from onthedot.core.instants import Instant
+from onthedot.core.model import Job
+from onthedot.core.states import live_status
+from onthedot.store.codec import STATUS_OF_CODE, definition_from
+from onthedot.store.values import AttemptView, Beat, NodeFacts, NodeView, RunView
+
+
+def job_of(row: Sequence[Any]) -> Job:
+    number, version, definition, payload, anchor, since, skipping_from, created_at, updated_at = row
+    return Job(
+        id=number,
+        version=version,
+        definition=definition_from(definition, payload),
+        anchor=anchor,
+        since=since,
+        skipping_from=skipping_from,
+        created_at=created_at,
+        updated_at=updated_at,
+    )
+
+
+def past_run(row: Sequence[Any]) -> RunView:
+    """A row of history: a run that is over, or a range that never ran."""
+    job, run, version, status, due, attempt, rescues, started, finished, *rest = row
+    error, output, reason, until, count = rest
+    return RunView(
+        job=job,
+        run=run,
+        version=version,
+        status=STATUS_OF_CODE[status],
+        due=due,
+        at=due,
+        attempt=attempt,
+        rescues=rescues,
+        started_at=started,
+        finished_at=finished,
+        error=error,
+        output=output,
+        reason=reason,
+        until=until,
+        count=count,
+    )
+
+
+def live_run(row: Sequence[Any], *, error: str | None, now: Instant) -> RunView:
+    """A run that is not over. `error` is that of its last failed attempt, if it has one."""
+    job, run, version, due, at, attempt, rescues, owner, started = row
+    return RunView(
+        job=job,
+        run=run,
+        version=version,
+        status=live_status(at=at, started=started, owned=owner is not None, now=now),
+        due=due,
+        at=at,
+        attempt=attempt,
+        rescues=rescues,
+        started_at=started,
+        error=error,
+        reason="waiting for a retry" if attempt > 1 and owner is None else None,
+    )
+
+
+def past_attempt(row: Sequence[Any]) -> AttemptView:
+    attempt, status, started, finished, error, output, reason = row
+    return AttemptView(
+        attempt=attempt,
+        status=STATUS_OF_CODE[status],
+        started_at=started,
+        finished_at=finished,
+        error=error,
+        output=output,
+        reason=reason,
+    )
+
+
+def live_attempt(run: RunView) -> AttemptView:
+    return AttemptView(
+        attempt=run.attempt,
+        status=run.status,
+        started_at=run.started_at,
+        finished_at=None,
+        error=None,
+        output=None,
+        reason=None,
+    )
+
+
+def node_of(row: Sequence[Any]) -> NodeView:
+    number, boot_id, host, pid, roles, slots, version, joined_at, beat_at, dead_at = row
+    return NodeView(
+        number=number,
+        facts=NodeFacts(
+            boot_id=boot_id,
+            host=host,
+            pid=pid,
+            roles=tuple(roles.split(",")),
+            slots=slots,
+            version=version,
+        ),
+        joined_at=joined_at,
+        beat_at=beat_at,
+        dead=dead_at is not None,
+    )
+
+
+def beat_of(alive: Iterable[Sequence[Any]]) -> Beat:
+    """From the live nodes, as (number, roles)."""
+    return Beat(tuple(number for number, roles in alive if "scheduler" in roles.split(",")))

@@ -1,0 +1,24 @@
+"""SQL by name, read once from the `.sql` files of a store."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+_MARK = "-- name: "
+
+
+def load(package: str) -> dict[str, str]:
+    """The statements in the folder `sql` of a package; each begins with a line that names it."""
+    found: dict[str, str] = {}
+    for file in sorted((files(package) / "sql").iterdir(), key=lambda each: each.name):
+        for part in file.read_text().split(_MARK)[1:]:
+            name, _, statement = part.partition("\n")
+            assert name not in found, f"two statements are called {name}"
+            found[name] = statement.strip()
+    return found
+
+
+def migrations(package: str) -> dict[int, str]:
+    """The numbered scripts in the folder `migrations`; the highest is the schema that we speak."""
+    folder = files(package) / "migrations"
+    return {int(file.name.removesuffix(".sql")): file.read_text() for file in folder.iterdir()}

@@ -1,0 +1,54 @@
+"""The shapes of the API, shared by the server and the SDK, and the checks at its door."""
+
+from onthedot.wire.definitions import definition_of, patched, trigger_due, trigger_payload
+from onthedot.wire.jobs import BackoffIn, BackoffOut, JobIn, JobList, JobOut, JobPatch, job_out
+from onthedot.wire.reading import Malformed, payload_text, read
+from onthedot.wire.runs import (
+    AttemptOut,
+    RunCancelled,
+    RunCreated,
+    RunDetail,
+    RunList,
+    RunOut,
+    TriggerIn,
+)
+from onthedot.wire.server import (
+    HealthOut,
+    LatenessOut,
+    LiveOut,
+    OverviewOut,
+    OverviewRun,
+    Problem,
+    UpcomingOut,
+)
+
+__all__ = [
+    "AttemptOut",
+    "BackoffIn",
+    "BackoffOut",
+    "HealthOut",
+    "JobIn",
+    "JobList",
+    "JobOut",
+    "JobPatch",
+    "LatenessOut",
+    "LiveOut",
+    "Malformed",
+    "OverviewOut",
+    "OverviewRun",
+    "Problem",
+    "RunCancelled",
+    "RunCreated",
+    "RunDetail",
+    "RunList",
+    "RunOut",
+    "TriggerIn",
+    "UpcomingOut",
+    "definition_of",
+    "job_out",
+    "patched",
+    "payload_text",
+    "read",
+    "trigger_due",
+    "trigger_payload",
+]

@@ -1,0 +1,274 @@
+"""The fields of a job, each with its type, its limits, what it means and what it expects.
+
+One declaration serves four ends: it checks what comes in, words the refusal, documents the API
+and tells the SDK its types. `expects` completes the sentence "timeout must be …, not …".
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import Meta
+
+PAYLOAD_BYTES_MAX: Final = 64 * 1024
+LABEL_MAX: Final = 200
+TAGS_MAX: Final = 20
+URL_MAX: Final = 2048
+
+_LABEL: Final = r"[^\x00-\x1f\x7f-\x9f]*"
+_WORD: Final = r"[A-Za-z0-9][A-Za-z0-9_.:/=@+-]*"
+
+
+def about(description: str, expects: str, **more: Any) -> Meta:
+    """A field's documentation and limits.
+
+    `pattern` must match the whole text (every text of a list). `hint` is the next step after a
+    refusal. `later` is that hint for text that this version does not understand yet. The rest
+    goes to msgspec as it is.
+    """
+    extra: dict[str, Any] = {
+        "expects": expects,
+        "hint": more.pop("hint", ""),
+        "later": more.pop("later", ""),
+    }
+    schema = {"default": more.pop("default")} if "default" in more else {}
+    pattern = more.pop("pattern", None)
+    if pattern is not None:
+        # Not msgspec's own `pattern`: its `$` also matches before a final line break.
+        extra["pattern"] = re.compile(pattern)
+        # On a list the pattern belongs to the elements, which declare it themselves.
+        schema |= {} if more.pop("of_elements", False) else {"pattern": f"^{pattern}$"}
+    return Meta(description=description, extra=extra, extra_json_schema=schema or None, **more)
+
+
+_DURATION: Final = "a number of seconds or an ISO 8601 duration such as 'PT5M'"
+_INSTANT: Final = "an RFC 3339 instant such as '2027-01-31T09:30:00Z'"
+
+Name = Annotated[
+    str,
+    about(
+        "A label for people. It need not be unique.",
+        f"text of 1 to {LABEL_MAX} characters without control characters",
+        min_length=1,
+        max_length=LABEL_MAX,
+        pattern=_LABEL,
+        examples=["nightly report"],
+    ),
+]
+Key = Annotated[
+    str,
+    about(
+        "Your own id for the job, unique within its namespace.",
+        f"text of 1 to {LABEL_MAX} characters without control characters, or null",
+        min_length=1,
+        max_length=LABEL_MAX,
+        pattern=_LABEL,
+        examples=["billing/nightly-report"],
+    ),
+]
+Owner = Annotated[
+    str,
+    about(
+        "Who to ask about the job.",
+        f"text of 1 to {LABEL_MAX} characters without control characters, or null",
+        min_length=1,
+        max_length=LABEL_MAX,
+        pattern=_LABEL,
+        examples=["team-billing"],
+    ),
+]
+Namespace = Annotated[
+    Literal["default"],
+    about("The tenant.", "'default'", default="default", later="Leave it out or use 'default'."),
+]
+HandlerUrl = Annotated[
+    str,
+    about(
+        "Where the payload is sent, as an HTTP POST. 2xx is success.",
+        f"an absolute http or https URL of at most {URL_MAX} characters",
+        hint="Write it like 'https://example.com/hooks/report'.",
+        min_length=1,
+        max_length=URL_MAX,
+        examples=["https://example.com/hooks/report"],
+    ),
+]
+Handler = Annotated[
+    None,
+    about(
+        "A registered function. Not available yet: use handlerUrl.",
+        "null",
+        later="Registered functions come later; use handlerUrl, which is sent the payload by POST.",
+    ),
+]
+Payload = Annotated[
+    Any,
+    about(
+        "Any JSON value of at most 64 KB, sent to the handler. Without one, `{}` is sent.",
+        "a JSON value",
+        examples=[{"report": "nightly"}],
+    ),
+]
+CronExpr = Annotated[
+    str,
+    about(
+        "Minute, hour, day of month, month, day of week; or a nickname such as @daily.",
+        "a cron expression such as '0 9 * * MON-FRI', as text",
+        examples=["0 9 * * MON-FRI"],
+    ),
+]
+EveryField = Annotated[
+    float | str,
+    about(
+        "An interval, at least 1 second. The first occurrence is one interval after creation.",
+        _DURATION,
+        examples=[30, "PT5M"],
+    ),
+]
+RunAt = Annotated[
+    str,
+    about(
+        "One instant. One that has passed runs at once.",
+        _INSTANT,
+        examples=["2027-01-31T09:30:00Z"],
+    ),
+]
+Delay = Annotated[
+    float | str,
+    about("One instant, counted from now. Shown as `runAt` in answers.", _DURATION, examples=[90]),
+]
+ScheduleText = Annotated[
+    str,
+    about(
+        "A schedule as text. For now a cron expression; shown as `cronExpr` in answers.",
+        "a schedule as text",
+        examples=["0 9 * * *"],
+    ),
+]
+Timezone = Annotated[
+    str,
+    about(
+        "The IANA zone in which `cronExpr` is read.",
+        "the name of a time zone, as text",
+        hint="Use an IANA name such as UTC, Europe/Berlin or America/New_York.",
+        default="UTC",
+        examples=["Europe/Berlin"],
+    ),
+]
+Timeout = Annotated[
+    float | str,
+    about(
+        "How long an attempt may take: more than 0, at most 24 hours.",
+        _DURATION,
+        default=60,
+        examples=[1.5, "PT5M"],
+    ),
+]
+Retries = Annotated[
+    int,
+    about(
+        "Extra attempts after the first. 3.0 counts as 3.",
+        "a whole number from 0 to 100",
+        ge=0,
+        le=100,
+        default=3,
+    ),
+]
+Initial = Annotated[
+    float | str,
+    about("The wait after the first failed attempt, at most 30 days.", _DURATION, default=1),
+]
+Factor = Annotated[
+    float,
+    about(
+        "What the wait is multiplied by after each further one.",
+        "a number from 1 to 10",
+        ge=1,
+        le=10,
+        default=2,
+    ),
+]
+WaitMax = Annotated[
+    float | str,
+    about("The longest wait, at most 30 days.", _DURATION, default=3600),
+]
+Queue = Annotated[
+    str,
+    about(
+        "The stream of runs that workers subscribe to.",
+        "a word of 1 to 100 letters, digits or _ . : / = @ + -, beginning with a letter or digit",
+        min_length=1,
+        max_length=100,
+        pattern=_WORD,
+        default="default",
+    ),
+]
+Priority = Annotated[
+    int,
+    about(
+        "9 goes first, 0 last. 5.0 counts as 5.",
+        "a whole number from 0 to 9",
+        ge=0,
+        le=9,
+        default=5,
+    ),
+]
+Guarantee = Annotated[
+    Literal["at_least_once"],
+    about(
+        "What is promised about each run.",
+        "'at_least_once'",
+        default="at_least_once",
+        later="Leave it out or use 'at_least_once'.",
+    ),
+]
+CatchUpField = Annotated[
+    Literal["latest", "all", "none"],
+    about(
+        "Which occurrences older than `catchUpWindow` still run.",
+        "'latest', 'all' or 'none'",
+        default="latest",
+    ),
+]
+CatchUpWindow = Annotated[
+    float | str,
+    about("An occurrence younger than this is late, never missed.", _DURATION, default=60),
+]
+Overlap = Annotated[
+    Literal["allow"],
+    about(
+        "Whether runs of one job may overlap.",
+        "'allow'",
+        default="allow",
+        later="Leave it out or use 'allow'.",
+    ),
+]
+Tag = Annotated[str, Meta(min_length=1, max_length=50, extra_json_schema={"pattern": f"^{_WORD}$"})]
+Tags = Annotated[
+    list[Tag],
+    about(
+        f"At most {TAGS_MAX} words to find the job by. Repeated ones count once.",
+        f"at most {TAGS_MAX} words, each of 1 to 50 letters, digits or _ . : / = @ + -",
+        max_length=TAGS_MAX,
+        pattern=_WORD,
+        of_elements=True,
+        examples=[["billing", "nightly"]],
+    ),
+]
+Paused = Annotated[
+    bool,
+    about(
+        "While true, occurrences are skipped. A trigger still works.",
+        "true or false",
+        default=False,
+    ),
+]
+Version = Annotated[
+    int,
+    about(
+        "The version you have seen: the edit is refused (409) if there is a newer one.",
+        "a whole number from 1",
+        ge=1,
+        le=2**63 - 1,
+    ),
+]

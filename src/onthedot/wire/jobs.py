@@ -1,0 +1,188 @@
+"""A job on the wire: as it is created, as it is edited, as it is shown."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+
+from onthedot.core.editing import next_run_at
+from onthedot.core.instants import SECOND, Instant, format_instant
+from onthedot.core.model import Backoff, CatchUp, Job, Once
+from onthedot.core.schedules import Cron, Every
+from onthedot.wire import fields as f
+from onthedot.wire.fields import about
+
+
+class BackoffIn(Struct, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    """How long failed attempts wait: `initial` × `factor` per attempt, at most `max`."""
+
+    initial: f.Initial | UnsetType = UNSET
+    factor: f.Factor | UnsetType = UNSET
+    max: f.WaitMax | UnsetType = UNSET
+
+
+BackoffField = Annotated[
+    BackoffIn,
+    about(
+        "How long failed attempts wait; chance moves each wait over its upper half.",
+        'an object such as {"initial": 1, "factor": 2, "max": 3600}',
+        examples=[{"initial": 1, "factor": 2, "max": 3600}],
+    ),
+]
+
+
+class JobFields(Struct, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    """What may be said of a job. At most one of cronExpr, every, runAt, delay, schedule."""
+
+    key: f.Key | UnsetType | None = UNSET
+    namespace: f.Namespace | UnsetType = UNSET
+    owner: f.Owner | UnsetType | None = UNSET
+    handler: f.Handler | UnsetType = UNSET
+    payload: f.Payload | UnsetType = UNSET
+    cron_expr: f.CronExpr | UnsetType | None = UNSET
+    every: f.EveryField | UnsetType | None = UNSET
+    run_at: f.RunAt | UnsetType | None = UNSET
+    delay: f.Delay | UnsetType | None = UNSET
+    schedule: f.ScheduleText | UnsetType | None = UNSET
+    timezone: f.Timezone | UnsetType = UNSET
+    timeout: f.Timeout | UnsetType = UNSET
+    retries: f.Retries | UnsetType = UNSET
+    backoff: BackoffField | UnsetType = UNSET
+    queue: f.Queue | UnsetType = UNSET
+    priority: f.Priority | UnsetType = UNSET
+    guarantee: f.Guarantee | UnsetType = UNSET
+    catch_up: f.CatchUpField | UnsetType = UNSET
+    catch_up_window: f.CatchUpWindow | UnsetType = UNSET
+    overlap: f.Overlap | UnsetType = UNSET
+    tags: f.Tags | UnsetType = UNSET
+    paused: f.Paused | UnsetType = UNSET
+
+
+class JobIn(JobFields, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    """A job to create. Without a schedule it runs only when triggered."""
+
+    name: f.Name
+    handler_url: f.HandlerUrl
+
+
+class JobPatch(JobFields, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    """What to change; the rest stays. A schedule replaces the one before, `null` takes it away."""
+
+    name: f.Name | UnsetType = UNSET
+    handler_url: f.HandlerUrl | UnsetType = UNSET
+    version: f.Version | UnsetType = UNSET
+
+
+class BackoffOut(Struct, kw_only=True, frozen=True, rename="camel"):
+    """In seconds."""
+
+    initial: float
+    factor: float
+    max: float
+
+
+Seconds = Annotated[float, Meta(description="In seconds.")]
+InstantText = Annotated[
+    str,
+    Meta(
+        description="RFC 3339, UTC.",
+        examples=["2027-01-31T09:30:00Z"],
+        extra_json_schema={"format": "date-time"},
+    ),
+]
+
+
+class JobOut(Struct, kw_only=True, frozen=True, rename="camel"):
+    """A job as it is now. A `delay` is shown as runAt, a `schedule` as cronExpr."""
+
+    job_id: str
+    key: str | None
+    name: str
+    namespace: str
+    owner: str | None
+    handler_url: str
+    handler: str | None = None
+    payload: Any
+    cron_expr: str | None
+    every: Seconds | None
+    run_at: InstantText | None
+    delay: Seconds | None = None
+    schedule: str | None = None
+    timezone: str
+    timeout: Seconds
+    retries: int
+    backoff: BackoffOut
+    queue: str
+    priority: int
+    guarantee: str
+    catch_up: CatchUp
+    catch_up_window: Seconds
+    overlap: str
+    tags: tuple[str, ...]
+    paused: bool
+    version: int
+    next_run_at: Annotated[
+        InstantText | None,
+        Meta(description="The next due instant; null when paused, over or without a schedule."),
+    ]
+    created_at: InstantText
+    updated_at: InstantText
+
+
+class JobList(Struct, kw_only=True, frozen=True, rename="camel"):
+    """Newest first. `nextCursor` is null on the last page."""
+
+    jobs: list[JobOut]
+    next_cursor: str | None
+
+
+def job_out(job: Job, job_id: str, *, now: Instant) -> JobOut:
+    """A job as people see it. The payload stays the text it was."""
+    d = job.definition
+    schedule = d.schedule
+    return JobOut(
+        job_id=job_id,
+        key=d.key,
+        name=d.name,
+        namespace=d.namespace,
+        owner=d.owner,
+        handler_url=d.handler_url,
+        payload=Raw(d.payload.encode()),
+        cron_expr=schedule.expression if isinstance(schedule, Cron) else None,
+        every=seconds(schedule.every_us) if isinstance(schedule, Every) else None,
+        run_at=format_instant(schedule.at) if isinstance(schedule, Once) else None,
+        timezone=d.timezone,
+        timeout=seconds(d.timeout_us),
+        retries=d.retries,
+        backoff=_backoff_out(d.backoff),
+        queue=d.queue,
+        priority=d.priority,
+        guarantee=d.guarantee,
+        catch_up=d.catch_up,
+        catch_up_window=seconds(d.catch_up_window_us),
+        overlap=d.overlap,
+        tags=d.tags,
+        paused=d.paused,
+        version=job.version,
+        next_run_at=instant_text(next_run_at(job, now)),
+        created_at=format_instant(job.created_at),
+        updated_at=format_instant(job.updated_at),
+    )
+
+
+def instant_text(instant: Instant | None) -> str | None:
+    return None if instant is None else format_instant(instant)
+
+
+def seconds(us: int) -> float:
+    """Whole seconds stay whole, so that 60 is not answered as 60.0."""
+    return us / SECOND if us % SECOND else us // SECOND
+
+
+def _backoff_out(backoff: Backoff) -> BackoffOut:
+    return BackoffOut(
+        initial=seconds(backoff.initial_us),
+        factor=backoff.factor,
+        max=seconds(backoff.max_us),
+    )

@@ -1,0 +1,269 @@
+"""From the bytes of a request to a struct, or to a refusal that names the field and the next step.
+
+The body is opened one level deep and each field is decoded by itself. That keeps the payload as
+the text it was (a float would round a long number) and tells which field is at fault without
+reading the decoder's prose.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from typing import Any, Final, TypeVar, get_args
+
+import msgspec
+from msgspec import NODEFAULT, DecodeError, Meta, Raw, Struct, ValidationError
+
+from onthedot.errors import Invalid, NotAvailableYet
+from onthedot.wire.fields import PAYLOAD_BYTES_MAX
+
+S = TypeVar("S", bound=Struct)
+
+DEPTH_MAX: Final = 100
+SET_BY_SERVER: Final = frozenset({"jobId", "version", "nextRunAt", "createdAt", "updatedAt"})
+
+_SHOWN_MAX: Final = 40
+# A text that never ends is taken to the end: trying again from each quote in it took minutes.
+_TEXTS: Final = re.compile(r'"(?:[^"\\]|\\.|\\\Z)*+(?:"|\Z)', re.DOTALL)
+# By its first character, since what follows it has not been checked yet.
+_KINDS: Final = {'"': "text", "[": "an array", "n": "null", "t": "true", "f": "false"}
+_OPEN_JSON: Final = msgspec.json.Decoder(dict[str, Raw])
+_ANYTHING: Final = msgspec.json.Decoder()
+
+
+class Malformed(Invalid):
+    """The body is no JSON object at all (HTTP 400)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    name: str
+    type: Any
+    required: bool
+    expects: str
+    hint: str
+    later: str
+    pattern: re.Pattern[str] | None
+    members: type[Struct] | None
+    """The struct of a nested object."""
+
+
+def read(body: bytes, shape: type[S]) -> S:
+    """The struct that a request's body describes; a body that is empty or spaces counts as `{}`."""
+    return _built(_opened(body), shape, "")
+
+
+def payload_text(value: object) -> str:
+    """A payload as compact JSON text: long numbers and the order of keys stay as given."""
+    raw = bytes(value) if isinstance(value, Raw) else msgspec.json.encode(value)
+    try:
+        _ANYTHING.decode(raw)
+    except (DecodeError, RecursionError) as error:
+        raise Invalid(
+            f"payload cannot be kept: {error}",
+            hint="Send numbers that fit a double, or put long ones into text.",
+            field="payload",
+        ) from None
+    text = msgspec.json.format(raw, indent=-1)
+    if len(text) > PAYLOAD_BYTES_MAX:
+        raise Invalid(
+            f"payload has {len(text)} bytes, at most {PAYLOAD_BYTES_MAX} are kept",
+            hint="Keep large data elsewhere and send a reference to it.",
+            field="payload",
+        )
+    return text.decode()
+
+
+def _opened(body: bytes) -> dict[str, Raw]:
+    try:
+        text = body.decode("utf-8-sig")  # some editors and shells put a byte order mark first
+    except UnicodeDecodeError as error:
+        raise Malformed(
+            f"the body is not UTF-8 (byte {error.start})", hint="Send JSON encoded as UTF-8."
+        ) from None
+    if not text.strip():
+        return {}
+    _refuse_deep(text)
+    try:
+        return _OPEN_JSON.decode(text)
+    except ValidationError:
+        raise Malformed(
+            f"the body must be a JSON object, not {_KINDS.get(text.strip()[0], 'a number')}",
+            hint='Send an object such as {"name": "nightly report", …}.',
+        ) from None
+    except DecodeError as error:
+        _refuse_half_characters(text)
+        raise Malformed(
+            f"the body is not JSON: {error}",
+            hint='Quote names and texts with ", and leave out comments, NaN and Infinity.',
+        ) from None
+
+
+def _refuse_deep(text: str) -> None:
+    depth = 0
+    for bracket in re.findall(r"[\[\]{}]", _TEXTS.sub("", text)):
+        depth += 1 if bracket in "[{" else -1
+        if depth > DEPTH_MAX:
+            raise Malformed(
+                f"the body is nested more than {DEPTH_MAX} levels deep",
+                hint="Flatten it, or put the inner document into text.",
+            )
+
+
+def _refuse_half_characters(text: str) -> None:
+    """JSON's grammar allows half of a surrogate pair; no store and no UTF-8 can hold it."""
+    try:
+        fields = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        return
+    for name, value in fields.items() if isinstance(fields, dict) else ():
+        if not _is_whole(name, value):
+            raise Invalid(
+                "a text in the body has a lone surrogate, which is half a character",
+                hint="Send the character itself in UTF-8, or both halves of the pair.",
+                field=name if _is_whole(name) else None,
+            )
+
+
+def _is_whole(*values: object) -> bool:
+    try:
+        json.dumps(values, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(name)
+
+
+def _built(given: dict[str, Raw], shape: type[S], prefix: str) -> S:
+    fields = _fields(shape)
+    for name in given:
+        if name not in fields:
+            raise _unknown(name, fields, prefix)
+    values = {
+        field.name: _value(given[name], field, prefix + name)
+        for name, field in fields.items()
+        if name in given
+    }
+    for name, field in fields.items():
+        if field.required and name not in given:
+            raise Invalid(
+                f"{prefix}{name} is missing",
+                hint=field.hint or f"Give {field.expects}.",
+                field=prefix + name,
+            )
+    return shape(**values)
+
+
+def _value(raw: Raw, field: _Field, path: str) -> object:
+    text = bytes(raw)
+    if field.type is Any:
+        return raw
+    if field.members is not None:
+        if not text.startswith(b"{"):
+            raise _wrong(text, field, path)
+        return _built(_OPEN_JSON.decode(text), field.members, f"{path}.")
+    try:
+        value = msgspec.json.decode(text, type=field.type)
+    except ValidationError:
+        value = _whole_number(text, field, path)
+    texts = value if isinstance(value, list) else [value]
+    if field.pattern and not all(
+        field.pattern.fullmatch(item) for item in texts if isinstance(item, str)
+    ):
+        raise _wrong(text, field, path)
+    return value
+
+
+def _whole_number(text: bytes, field: _Field, path: str) -> object:
+    """JSON knows one kind of number: 3.0 is 3, and some languages cannot write it otherwise."""
+    try:
+        number = msgspec.json.decode(text, type=float)
+        if number.is_integer() and not text.strip(b"-").isdigit():
+            return msgspec.convert(int(number), field.type)
+    except ValidationError:
+        pass
+    raise _wrong(text, field, path)
+
+
+def _wrong(text: bytes, field: _Field, path: str) -> Invalid:
+    if field.later and text.startswith(b'"'):
+        named = f"{path} {_shown(text).removeprefix('the text ')}"
+        return NotAvailableYet(f"{named} is not available yet", hint=field.later, field=path)
+    return Invalid(
+        f"{path} must be {field.expects}, not {_shown(text, field.pattern)}",
+        hint=field.hint or f"Give {field.expects}.",
+        field=path,
+    )
+
+
+def _unknown(name: str, fields: dict[str, _Field], prefix: str) -> Invalid:
+    shown = name if len(name) <= _SHOWN_MAX else name[:_SHOWN_MAX] + "…"
+    if not prefix and name in SET_BY_SERVER:
+        return Invalid(f"{name} is set by the server", hint="Leave it out.", field=name)
+    folded = {known.casefold(): known for known in fields}
+    asked = shown.casefold().replace("_", "").replace("-", "")
+    near = get_close_matches(asked, folded, n=1, cutoff=0.6)
+    hint = f"Did you mean {prefix}{folded[near[0]]}?" if near else f"Known: {', '.join(fields)}."
+    return Invalid(f"{prefix}{shown} is not a known field", hint=hint, field=prefix + shown)
+
+
+def _shown(text: bytes, pattern: re.Pattern[str] | None = None) -> str:
+    """A JSON value of unknown origin with the name of its type, fit for an error message."""
+    match text[:1]:
+        case b"{":
+            return "an object"
+        case b"[":
+            return _shown_array(text, pattern)
+        case b"n":
+            return "null"
+        case b"t" | b"f":
+            return f"the boolean {text.decode()}"
+        case b'"':
+            value = msgspec.json.decode(text, type=str)
+            long = f"text of {len(value)} characters"
+            return f"the text {value!r}" if len(value) <= _SHOWN_MAX else long
+    number = text.decode()
+    return f"the number {number if len(number) <= _SHOWN_MAX else number[:_SHOWN_MAX] + '…'}"
+
+
+def _shown_array(text: bytes, pattern: re.Pattern[str] | None) -> str:
+    """With the first element that is at fault, where elements have a pattern."""
+    if pattern is None:
+        return "an array"
+    elements = [bytes(raw) for raw in msgspec.json.decode(text, type=list[Raw])]
+    for raw in elements:
+        is_text = raw.startswith(b'"')
+        if not is_text or not pattern.fullmatch(msgspec.json.decode(raw, type=str)):
+            return f"an array with {_shown(raw)} in it"
+    return f"an array of {len(elements)}" if elements else "an array"
+
+
+@cache
+def _fields(shape: type[Struct]) -> dict[str, _Field]:
+    return {info.encode_name: _field(info) for info in msgspec.structs.fields(shape)}
+
+
+def _field(info: msgspec.structs.FieldInfo) -> _Field:
+    parts = list(_parts(info.type))
+    extra: dict[str, Any] = next((p.extra for p in parts if isinstance(p, Meta) and p.extra), {})
+    return _Field(
+        name=info.name,
+        type=Any if Any in parts else info.type,
+        required=info.default is NODEFAULT and info.default_factory is NODEFAULT,
+        expects=extra.get("expects", "a value"),
+        hint=extra.get("hint", ""),
+        later=extra.get("later", ""),
+        pattern=extra.get("pattern"),
+        members=next((p for p in parts if isinstance(p, type) and issubclass(p, Struct)), None),
+    )
+
+
+def _parts(kind: Any) -> list[Any]:
+    """The members of a union and what annotates them, all the way down."""
+    return [kind, *(part for inner in get_args(kind) for part in _parts(inner))]

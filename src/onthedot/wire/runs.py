@@ -1,0 +1,80 @@
+"""A run on the wire: how it is asked for and how it is shown."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from onthedot.core.states import Status
+from onthedot.wire import fields as f
+from onthedot.wire.jobs import InstantText
+
+
+class TriggerIn(Struct, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    """A run to make. Without `payload` it uses the job's; without runAt and delay it is due now."""
+
+    payload: f.Payload | UnsetType = UNSET
+    run_at: f.RunAt | UnsetType | None = UNSET
+    delay: f.Delay | UnsetType | None = UNSET
+
+
+class RunCreated(Struct, kw_only=True, frozen=True, rename="camel"):
+    """The run that a trigger made."""
+
+    run_id: str
+    job_id: str
+    scheduled_for: InstantText
+
+
+class RunCancelled(Struct, kw_only=True, frozen=True, rename="camel"):
+    """What a cancel came to: with 200 it is over, with 202 the node that holds it has been told."""
+
+    run_id: str
+    status: Status
+
+
+class RunOut(Struct, kw_only=True, frozen=True, rename="camel"):
+    """A run by its latest attempt, or a range of occurrences that were skipped or missed."""
+
+    run_id: str
+    job_id: str
+    status: Status
+    scheduled_for: Annotated[
+        InstantText, Meta(description="When it was due; of a range, the first.")
+    ]
+    started_at: InstantText | None
+    finished_at: InstantText | None
+    attempt: Annotated[int, Meta(description="Counted from 1; 0 for a range.")]
+    error: Annotated[str | None, Meta(examples=["HTTP 500 Internal Server Error"])]
+    output: Annotated[str | None, Meta(description="The first 64 KB of what the handler answered.")]
+    reason: Annotated[str | None, Meta(description="Why it ended as it did.", examples=["paused"])]
+    until: Annotated[InstantText | None, Meta(description="The last instant of a range.")]
+    count: Annotated[int | None, Meta(description="How many a range holds; null if too many.")]
+    rescues: Annotated[int, Meta(description="How often it was taken over from a dead node.")]
+    version: Annotated[int, Meta(description="The version of the job it belongs to.")]
+
+
+class AttemptOut(Struct, kw_only=True, frozen=True, rename="camel"):
+    """One try at a run."""
+
+    attempt: int
+    status: Status
+    started_at: InstantText | None
+    finished_at: InstantText | None
+    error: str | None
+    output: str | None
+    reason: str | None
+
+
+class RunDetail(RunOut, kw_only=True, frozen=True, rename="camel"):
+    """A run with every attempt, first to last."""
+
+    attempts: list[AttemptOut]
+
+
+class RunList(Struct, kw_only=True, frozen=True, rename="camel"):
+    """Newest first, one element per run. `nextCursor` is null on the last page."""
+
+    runs: list[RunOut]
+    next_cursor: str | None

@@ -1,0 +1,141 @@
+"""Definitions and rules as text: read back as they were, and equal text for what is equal."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from onthedot.core.instants import DAY, INSTANT_MAX, SECOND
+from onthedot.core.model import Backoff, Definition, Once, Rule
+from onthedot.core.schedules import Cron, Every
+from onthedot.core.states import Status, is_over
+from onthedot.store.codec import (
+    RETRIED,
+    STATUS_CODES,
+    STATUS_OF_CODE,
+    definition_from,
+    definition_text,
+    rule_from,
+    rule_text,
+)
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+recurring = st.one_of(
+    st.builds(Every, st.integers(SECOND, 400 * DAY)),
+    st.builds(
+        Cron.parse,
+        st.sampled_from(["* * * * *", "0 9 * * MON-FRI", "0 0 L * *", "@daily"]),
+        st.sampled_from(["UTC", "Europe/Berlin", "America/New_York"]),
+    ),
+)
+policies = st.sampled_from(["latest", "all", "none"])
+definitions = st.builds(
+    Definition,
+    name=texts,
+    handler_url=texts,
+    schedule=st.one_of(st.none(), recurring, st.builds(Once, st.integers(0, INSTANT_MAX))),
+    timezone=st.sampled_from(["UTC", "Europe/Berlin"]),
+    payload=texts,
+    key=st.none() | texts,
+    namespace=texts,
+    owner=st.none() | texts,
+    timeout_us=st.integers(1, DAY),
+    retries=st.integers(0, 100),
+    backoff=st.builds(
+        Backoff,
+        initial_us=st.integers(0, 30 * DAY),
+        factor=st.floats(1, 10),
+        max_us=st.integers(0, 30 * DAY),
+    ),
+    queue=texts,
+    priority=st.integers(0, 9),
+    catch_up=policies,
+    catch_up_window_us=st.integers(0, 36_525 * DAY),
+    tags=st.lists(texts, max_size=3).map(tuple),
+    paused=st.booleans(),
+)
+rules = st.builds(Rule, recurring, texts, st.integers(0, 9), policies, st.integers(0, DAY))
+
+
+@settings(deadline=None)
+@given(definition=definitions)
+def test_a_definition_is_read_back_as_it_was(definition):
+    assert definition_from(definition_text(definition), definition.payload) == definition
+
+
+@settings(deadline=None)
+@given(rule=rules)
+def test_a_rule_is_read_back_as_it_was(rule):
+    read = rule_from(rule_text(rule))
+
+    assert read == rule
+    assert type(read.schedule) is type(rule.schedule)
+
+
+@settings(deadline=None)
+@given(one=definitions, other=definitions)
+def test_definitions_have_equal_text_exactly_when_they_are_equal(one, other):
+    other = replace(other, payload=one.payload)
+
+    assert (definition_text(one) == definition_text(other)) is (one == other)
+    assert definition_text(replace(one)) == definition_text(one)
+
+
+@settings(deadline=None)
+@given(one=rules, other=rules)
+def test_rules_have_equal_text_exactly_when_they_are_equal(one, other):
+    assert (rule_text(one) == rule_text(other)) is (one == other)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"schedule": Every(2 * SECOND)},
+        {"queue": "mail"},
+        {"priority": 6},
+        {"catch_up": "all"},
+        {"catch_up_window_us": 1},
+    ],
+)
+def test_a_rule_that_differs_in_anything_has_another_text(change):
+    rule = Rule(Every(SECOND), "default", 5, "latest", 60 * SECOND)
+
+    assert rule_text(replace(rule, **change)) != rule_text(rule)
+
+
+@settings(deadline=None)
+@given(definition=definitions)
+def test_the_payload_is_kept_apart_from_the_definition(definition):
+    text = definition_text(definition)
+
+    assert "payload" not in json.loads(text)
+    assert definition_text(replace(definition, payload="something else")) == text
+
+
+def test_text_is_compact_sorted_and_readable_with_psql():
+    rule = Rule(Every(SECOND), "Grüße", 5, "latest", 60 * SECOND)
+
+    assert rule_text(rule) == (
+        '{"catch_up":"latest","catch_up_window_us":60000000,"priority":5,"queue":"Grüße",'
+        '"schedule":{"every":1000000}}'
+    )
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"schedule":{"cron":"x"}}', "null"])
+def test_a_rule_that_cannot_be_read_raises_what_the_store_expects(text):
+    with pytest.raises((ValueError, TypeError, KeyError)):
+        rule_from(text)
+
+
+def test_every_state_that_is_over_has_a_code_of_its_own():
+    assert set(STATUS_CODES) == {status for status in Status if is_over(status)}
+    assert len({*STATUS_CODES.values(), RETRIED}) == len(STATUS_CODES) + 1
+
+
+def test_codes_are_read_back_and_a_retried_attempt_has_failed():
+    assert all(STATUS_OF_CODE[code] is status for status, code in STATUS_CODES.items())
+    assert STATUS_OF_CODE[RETRIED] is Status.FAILED
