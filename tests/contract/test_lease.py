@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 
 import pytest
 
@@ -70,12 +71,14 @@ async def test_within_a_priority_the_older_comes_first(store, clock):
     assert order == [keys[30], keys[20], keys[10]]
 
 
+@pytest.mark.parametrize("queue", ["default", "another"])
 @pytest.mark.parametrize(("ahead_s", "first"), [(59, 6), (61, 5)])
 async def test_sixty_seconds_of_waiting_outweigh_one_level_of_priority(
-    store, clock, ahead_s, first
+    store, clock, ahead_s, first, queue
 ):
     node = await a_node(store, clock)
-    low, high = await a_job(store, clock, priority=5), await a_job(store, clock, priority=6)
+    low = await a_job(store, clock, priority=5)
+    high = await a_job(store, clock, priority=6, queue=queue)
     await a_run(store, clock, low)
     clock.advance(ahead_s * SECOND)
     await a_run(store, clock, high)
@@ -157,7 +160,8 @@ async def test_every_lease_of_a_run_has_a_higher_fence(store, clock):
         [run] = await lease(store, clock, node)
         fences.append(run.fence)
 
-    assert fences == sorted(set(fences))
+    # Giving back raises it, and so does taking: two steps each time.
+    assert all(later >= earlier + 2 for earlier, later in pairwise(fences))
 
 
 async def test_nodes_that_lease_at_once_share_the_runs(store, clock):
@@ -215,8 +219,8 @@ async def test_a_run_that_left_its_node_is_not_seen_as_running_any_more(store, c
     await lease(store, clock, node)
     leased_again = await view(store, clock, run)
 
-    assert (released.status, leased_again.status) == (Status.QUEUED, Status.QUEUED)
-    assert leased_again.started_at is None
+    for seen in (released, leased_again):
+        assert (seen.status, seen.started_at) == (Status.QUEUED, None)
 
 
 async def test_the_next_attempt_has_not_started_because_the_last_one_had(store, clock):

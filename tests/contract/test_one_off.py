@@ -253,10 +253,13 @@ async def test_a_one_off_counts_as_waiting_until_it_is_claimed(store, clock):
 
     before = await standing_of(store, clock, job)
     clock.advance(MINUTE)
-    await promote(store, clock, node)
-    after = await standing_of(store, clock, job)
+    [run] = await promote(store, clock, node)
+    claimed = await standing_of(store, clock, job)
+    retry_at = clock.now() + MINUTE
+    await store.runs.finish(node, [failed(run, clock, retry_at=retry_at)], now=clock.now())
+    retried = await standing_of(store, clock, job)
 
-    assert (before.waiting, after.waiting) == (True, False)
+    assert (before.waiting, claimed.waiting, retried.waiting) == (True, False, False)
 
 
 async def test_a_one_off_that_is_claimed_ahead_and_then_moved_runs_at_both_instants(store, clock):

@@ -102,8 +102,10 @@ async def test_jobs_are_counted_without_the_deleted(store, clock):
     assert (await look(store, clock)).jobs == 2
 
 
-async def test_what_is_due_and_held_by_nobody_is_counted_as_queued(store, clock):
+async def test_what_is_due_and_not_running_is_counted_as_queued(store, clock):
+    node = await a_node(store, clock)
     job = await a_job(store, clock)
+    await a_running_run(store, clock, node, job)
     await some_runs(store, clock, 4, job)
     await a_run(store, clock, job, due=clock.now() + HOUR)
 

@@ -9,10 +9,12 @@ from onthedot.core.instants import DAY, HOUR, MINUTE, SECOND
 from onthedot.core.states import Status
 from onthedot.errors import NodeDead, NotFound
 from tests.support.builders import (
+    a_definition,
     a_held_run,
     a_job,
     a_node,
     a_one_off,
+    a_receipt,
     a_retry,
     a_run,
     a_running_run,
@@ -66,6 +68,26 @@ async def test_pruning_goes_in_steps(store, clock):
 
     assert steps == [3, 3, 1, 0]
     assert await ledger_of(store, clock, job.id) == []
+
+
+async def test_a_step_stays_within_its_limit_whatever_it_forgets(store, clock):
+    node, gone = await a_node(store, clock), await a_node(store, clock)
+    await kill(store, clock, gone)
+    await store.runs.rescue(limit=10, now=clock.now())
+    for n in range(2):
+        receipt = a_receipt(f"key {n}")
+        made = await store.jobs.create(a_definition(), now=clock.now(), receipt=receipt)
+        await edit(store, clock, made.job, name="renamed")
+        await a_one_off(store, clock, at=clock.now())
+    await finish(store, clock, node, *await promote(store, clock, node))
+    now = clock.advance(DAY)
+
+    steps = [await store.upkeep.prune(before=now, keys_before=now, limit=3) for _ in range(9)]
+
+    assert max(steps) <= 3
+    # Two keys, two versions, two runs, two one-offs and a node.
+    assert sum(steps) == 9
+    assert steps[-1] == 0
 
 
 async def test_what_was_finished_by_a_clock_that_ran_ahead_does_not_stop_the_pruning(store, clock):
@@ -184,8 +206,9 @@ async def test_a_dead_node_is_not_forgotten_before_its_runs_are_rescued(store, c
 async def test_a_one_off_goes_with_its_history(store, clock):
     node = await a_node(store, clock)
     job = await a_one_off(store, clock, at=clock.now())
-    await finish(store, clock, node, *await promote(store, clock, node))
-    finished = clock.now()
+    runs = await promote(store, clock, node)
+    finished = clock.advance(DAY)
+    await finish(store, clock, node, *runs)
 
     too_early = await prune(store, before=finished)
     kept = await store.jobs.get(job.id)

@@ -58,6 +58,18 @@ def room_to_hold(*, slots: int, finished_last_second: int, unstarted: int) -> in
     return max(0, limit - unstarted)
 
 
+def room_to_lease(*, slots: int, busy: int, due: int, finished_last_second: int) -> int:
+    """How many runs a worker takes from the queue now: its free slots, and what it will start in
+    the next quarter of a second, less what it holds that is due.
+
+    Not one by one: while it has work in its hands it waits until a good part of that is used up,
+    since every lease is a transaction.
+    """
+    soon = finished_last_second // 4
+    wanted = slots - busy + soon - due
+    return wanted if wanted >= max(1, soon // 2) else 0
+
+
 def lost_claims(
     owned: Iterable[RunRef],
     held: Mapping[tuple[int, int], int],

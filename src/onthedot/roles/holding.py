@@ -9,11 +9,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from onthedot.clock import Clock
-from onthedot.core.instants import SECOND, Instant
+from onthedot.core.instants import MILLISECOND, SECOND, Instant
 from onthedot.core.model import LeasedRun, RunRef
-from onthedot.core.recovery import room_to_hold
+from onthedot.core.recovery import room_to_hold, room_to_lease
 
 Key = tuple[int, int]
+
+HAND_BACK_US = 250 * MILLISECOND
+"""What could not be started within this of its instant, or of the moment it was taken if that
+came later, goes back to the queue, for a freer worker."""
 
 
 @dataclass(slots=True)
@@ -38,6 +42,7 @@ class Holding:
         self.under_way: dict[Key, UnderWay] = {}
         self._waiting: dict[Key, LeasedRun] = {}
         self._by_instant: list[tuple[Instant, int, Key]] = []
+        self._hand_back_at: dict[Key, Instant] = {}
         self._ending: dict[Key, int] = {}
         self._clock = clock
         self._order = 0
@@ -52,21 +57,37 @@ class Holding:
         return len(self._waiting)
 
     def accept(self, runs: Iterable[LeasedRun]) -> None:
+        now = self._clock.now()
         for run in runs:
             key = (run.job, run.run)
             self._waiting[key] = run
+            self._hand_back_at[key] = max(run.at, now) + HAND_BACK_US
             self._order += 1
             heapq.heappush(self._by_instant, (run.at, self._order, key))
 
     def room(self) -> int:
-        """How many more runs may be claimed ahead (DESIGN §4.3)."""
+        """How many more runs may be claimed ahead."""
+        return room_to_hold(
+            slots=self.slots, finished_last_second=self._pace(), unstarted=len(self._waiting)
+        )
+
+    def room_to_lease(self) -> int:
+        """How many runs to take from the queue."""
+        return room_to_lease(
+            slots=self.slots,
+            busy=len(self.under_way),
+            due=self._due(self._clock.now()),
+            finished_last_second=self._pace(),
+        )
+
+    def _pace(self) -> int:
         horizon = self._clock.monotonic() - 1.0
         while self._finished and self._finished[0][0] < horizon:
             self._finished.popleft()
-        pace = sum(count for _, count in self._finished)
-        return room_to_hold(
-            slots=self.slots, finished_last_second=pace, unstarted=len(self._waiting)
-        )
+        return sum(count for _, count in self._finished)
+
+    def _due(self, now: Instant) -> int:
+        return sum(run.at <= now for run in self._waiting.values())
 
     def next_at(self) -> Instant | None:
         """When the next waiting run is due."""
@@ -83,17 +104,22 @@ class Holding:
         due: list[LeasedRun] = []
         while len(due) < limit and (at := self.next_at()) is not None and at <= now:
             _, _, key = heapq.heappop(self._by_instant)
-            due.append(self._waiting.pop(key))
+            due.append(self._pop(key))
         return due
 
+    def take_late(self, now: Instant) -> list[LeasedRun]:
+        """Waiting runs that should have been started by now; they leave the waiting ones."""
+        return [self._pop(key) for key, at in list(self._hand_back_at.items()) if at <= now]
+
+    def _pop(self, key: Key) -> LeasedRun:
+        del self._hand_back_at[key]
+        return self._waiting.pop(key)
+
     def drop_waiting(self, key: Key) -> LeasedRun | None:
-        return self._waiting.pop(key, None)
+        return self._pop(key) if key in self._waiting else None
 
     def take_all_waiting(self) -> list[LeasedRun]:
-        taken = list(self._waiting.values())
-        self._waiting.clear()
-        self._by_instant.clear()
-        return taken
+        return [self._pop(key) for key in list(self._waiting)]
 
     def end(self, run: LeasedRun) -> None:
         """The attempt is over; the run stays ours until the store has its outcome."""

@@ -10,20 +10,18 @@ from collections.abc import Sequence
 
 from onthedot.clock import Clock
 from onthedot.core.firing import VersionRef
-from onthedot.core.instants import MILLISECOND, SECOND
+from onthedot.core.instants import SECOND
 from onthedot.core.model import LeasedRun
 from onthedot.roles.attempt import Attempts
 from onthedot.roles.definitions import Definitions
-from onthedot.roles.holding import Holding, ref
+from onthedot.roles.holding import HAND_BACK_US, Holding, ref
 from onthedot.roles.loop import Loop
 from onthedot.roles.membership import Membership
 from onthedot.store.contract import Store
 
 POLL_S = 0.5
 MAY_NOT_START_S = 0.25
-HAND_BACK_US = 250 * MILLISECOND
-"""What could not be started within this of its instant goes back to the queue, for a freer worker.
-"""
+LOOK_BACK_S = 0.05
 
 
 class Worker:
@@ -46,6 +44,7 @@ class Worker:
         self._definitions = Definitions(store)
         self._fresh: list[LeasedRun] = []
         self._polled_at = clock.monotonic() - POLL_S
+        self._looked_back_at = clock.monotonic()
         self._asked = True
         self._backlog = False
         self._draining = False
@@ -89,10 +88,11 @@ class Worker:
         await self._release(await self._attempts.stop())
 
     async def _load_definitions(self) -> None:
-        """Before their instant, so that a start waits for no store."""
-        fresh = [VersionRef(run.job, run.version) for run in self._fresh]
-        await self._definitions.load(fresh)
-        del self._fresh[: len(fresh)]
+        """Before their instant, so that a start waits for no store. More may come meanwhile."""
+        while self._fresh:
+            fresh = [VersionRef(run.job, run.version) for run in self._fresh]
+            await self._definitions.load(fresh)
+            del self._fresh[: len(fresh)]
 
     def _start_due(self) -> None:
         if self._draining:
@@ -107,9 +107,11 @@ class Worker:
 
     async def _hand_back(self) -> None:
         """Give up runs whose instant has passed while every slot was busy."""
-        if self._holding.free_slots > 0:
+        now = self._clock.monotonic()
+        if self._holding.free_slots > 0 or now - self._looked_back_at < LOOK_BACK_S:
             return
-        late = self._holding.take_due(self._clock.now() - HAND_BACK_US, self._holding.waiting)
+        self._looked_back_at = now
+        late = self._holding.take_late(self._clock.now())
         if late:
             self._backlog = True
             await self._release(late)
@@ -119,15 +121,17 @@ class Worker:
         second.
         """
         now = self._clock.monotonic()
-        free = self._holding.free_slots
-        if self._draining or free <= 0 or not (self._asked or now - self._polled_at >= POLL_S):
+        if self._draining or not (self._asked or now - self._polled_at >= POLL_S):
+            return
+        room = self._holding.room_to_lease()
+        if room <= 0:
             return
         self._asked = False
         self._polled_at = now
         leased = await self._store.runs.lease(
-            self._member.number, self._queues, limit=free, now=self._clock.now()
+            self._member.number, self._queues, limit=room, now=self._clock.now()
         )
-        self._backlog = len(leased) == free
+        self._backlog = len(leased) == room
         self._asked = self._asked or self._backlog
         self.accept(leased)
 
@@ -138,8 +142,8 @@ class Worker:
         wait = next_at - self._clock.now()
         if wait <= 0 and self._holding.free_slots > 0:
             return 0.0
-        if wait <= 0:  # its margin decides when it is handed back
-            wait = max(wait + HAND_BACK_US, MILLISECOND)
+        if wait <= 0:  # no slot is free: an attempt that ends, or its margin, decides
+            wait = HAND_BACK_US
         return min(POLL_S, wait / SECOND)
 
     async def _release(self, runs: Sequence[LeasedRun]) -> None:

@@ -12,6 +12,16 @@ select exists (select 1 from run where job = :job and run = :run)
   or exists (select 1 from waiting where job = :job and run = :run)
   or exists (select 1 from history where job = :job and run = :run)
 
+-- name: runs.highest
+select max(highest)
+from (
+  select max(run) as highest from run where job = :job and run between :first and :last
+  union all
+  select max(run) from waiting where job = :job and run between :first and :last
+  union all
+  select max(run) from history where job = :job and run between :first and :last
+)
+
 -- name: runs.job_of
 select version, queue, priority
 from job
