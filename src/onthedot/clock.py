@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from typing import Protocol
 
 from onthedot.core.instants import Instant
@@ -31,6 +32,44 @@ class SystemClock:
     def monotonic(self) -> float:
         # CLOCK_BOOTTIME also counts suspension: a laptop that slept must find its lease old.
         return time.clock_gettime(_STOPWATCH) if _STOPWATCH is not None else time.monotonic()
+
+
+class DatabaseClock:
+    """The clock of a database on another machine, bounded from below.
+
+    When an answer arrives, the database's time is at least the stamp in it: how long the answer
+    was under way is unknown. So the largest recent bound is used, aged by the stopwatch; an error
+    makes a run late, never early. The wall clock of this machine plays no part.
+    """
+
+    def __init__(self, own: Clock) -> None:
+        self._own = own
+        self._bounds: deque[tuple[float, int]] = deque(maxlen=BOUNDS_KEPT)
+        self._ahead = 0
+
+    def observe(self, stamp: Instant) -> None:
+        """An answer with this stamp has just arrived."""
+        arrived = self._own.monotonic()
+        self._bounds.append((arrived, stamp - _microseconds(arrived)))
+        self._ahead = max(bound for _, bound in self._bounds)
+
+    def now(self) -> Instant:
+        assert self._bounds, "the database was asked for its time before anything else"
+        return _microseconds(self._own.monotonic()) + self._ahead
+
+    def monotonic(self) -> float:
+        return self._own.monotonic()
+
+    def offset_us(self) -> int:
+        """How far the database's clock is ahead of this machine's."""
+        return self.now() - self._own.now()
+
+
+BOUNDS_KEPT = 20
+
+
+def _microseconds(seconds: float) -> int:
+    return round(seconds * 1_000_000)
 
 
 _STOPWATCH: int | None = getattr(time, "CLOCK_BOOTTIME", None)

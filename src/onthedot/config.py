@@ -116,27 +116,31 @@ def _roles(value: object) -> tuple[str, ...]:
     return tuple(role for role in ROLES if role in names)
 
 
-def _queues(value: object) -> tuple[str, ...]:
-    return _names(value)
-
-
 def _log_level(value: object) -> str:
     if not isinstance(value, str) or value.lower() not in LOG_LEVELS:
         raise _Wrong("is not a log level", f"Use one of {', '.join(LOG_LEVELS)}.")
     return value.lower()
 
 
+def _yes_or_no(value: object) -> bool:
+    words = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in words:
+        return words[value.lower()]
+    raise _Wrong("is neither yes nor no", "Use yes or no.")
+
+
 def _database(value: object) -> str:
     url = _text(value)
-    scheme = url.partition(":")[0].lower()
-    if scheme in ("postgresql", "postgres"):
-        raise _Wrong("is PostgreSQL, which is not available yet", "Use sqlite:///onthedot.db.")
+    if url.startswith(("postgresql://", "postgres://")):
+        return url
     path = url.removeprefix("sqlite:///")
     if path == url or path.strip("/") in ("", ".", "..") or path.endswith("/"):
         raise _Wrong(
             "is not the address of a database",
-            "Use sqlite:///onthedot.db (in the working folder) or sqlite:////var/lib/onthedot.db"
-            " (four slashes: a full path).",
+            "Use sqlite:///onthedot.db (in the working folder), sqlite:////var/lib/onthedot.db"
+            " (four slashes: a full path) or postgresql://user@host/name.",
         )
     if path == ":memory:":
         raise _Wrong(
@@ -232,7 +236,18 @@ class Settings:
         unit="seconds, or ISO 8601",
     )
     queues: tuple[str, ...] = _setting(
-        (), _queues, "The queues whose runs are taken, separated by commas; none named: all."
+        (), _names, "The queues whose runs are taken, separated by commas; none named: all."
+    )
+    pool: int = _setting(
+        10,
+        _whole_number(2, 1_000),
+        "How many connections to PostgreSQL at the most.",
+        unit="connections",
+    )
+    prepared: bool = _setting(
+        True,
+        _yes_or_no,
+        "Whether statements are prepared; no for PgBouncer before 1.21 in transaction mode.",
     )
     server: str = _setting(
         "http://127.0.0.1:8467", _server, "Where the commands `job` and `run` send their calls."
@@ -241,6 +256,10 @@ class Settings:
 
     sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     warnings: tuple[str, ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def on_postgres(self) -> bool:
+        return not self.database.startswith("sqlite:")
 
     @property
     def database_path(self) -> Path:

@@ -10,23 +10,26 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 
 import uvicorn
 
 from onthedot import __version__
 from onthedot.api.app import build
 from onthedot.api.services import Services
-from onthedot.clock import Clock, SystemClock
+from onthedot.clock import Clock, DatabaseClock, SystemClock
 from onthedot.config import Settings
 from onthedot.errors import CannotStart, NodeDead, SchemaMismatch, StoreError
 from onthedot.ids import SystemChance
 from onthedot.observe.events import log, to_stderr, warn
 from onthedot.observe.health import Health
 from onthedot.roles.incarnation import Incarnation, Kit, join
+from onthedot.roles.processes import this_process
 from onthedot.roles.runners.http import HttpRunner
 from onthedot.store.contract import NodeFacts, Store
-from onthedot.store.sqlite import open_store
+from onthedot.store.postgres import PoolSettings
+from onthedot.store.postgres import open_store as open_postgres
+from onthedot.store.sqlite import open_store as open_sqlite
 from onthedot.store.sqlite.lock import LockFile
 
 REJOIN_S = 0.5
@@ -51,17 +54,35 @@ async def _serve(settings: Settings, on_ready: Callable[[str], None] | None) -> 
     stop, hurry = asyncio.Event(), asyncio.Event()
     _listen_to_signals(stop, hurry)
     listening = _bind(settings) if "api" in settings.roles else None
-    lock = LockFile(settings.database_path)
+    async with _opened(settings) as (store, clock):
+        node = await Node.make(settings, store, clock)
+        await node.run(listening, stop, hurry, on_ready)
+    return 0
+
+
+@contextlib.asynccontextmanager
+async def _opened(settings: Settings) -> AsyncIterator[tuple[Store, Clock]]:
+    """The store, and the clock that is its authority. On SQLite the lock file comes first."""
+    lock = None if settings.on_postgres else LockFile(settings.database_path)
     try:
         store = await _open(settings)
         try:
-            node = await Node.make(settings, store, SystemClock())
-            await node.run(listening, stop, hurry, on_ready)
+            yield store, await _clock_of(store)
         finally:
             await store.upkeep.close()
     finally:
-        lock.close()
-    return 0
+        if lock is not None:
+            lock.close()
+
+
+async def _clock_of(store: Store) -> Clock:
+    own = SystemClock()
+    stamp = await store.nodes.time()
+    if stamp is None:
+        return own
+    clock = DatabaseClock(own)
+    clock.observe(stamp)
+    return clock
 
 
 class Node:
@@ -79,6 +100,7 @@ class Node:
             boot_id=chance.token(8),
             host=socket.gethostname(),
             pid=os.getpid(),
+            process=this_process(),
             roles=settings.roles,
             slots=settings.slots,
             version=__version__,
@@ -92,7 +114,7 @@ class Node:
             installation=await store.upkeep.installation(),
             queues=settings.queues,
             retention_us=settings.retention_us,
-            alone=True,  # the lock file says so
+            alone=not settings.on_postgres,  # the lock file of SQLite says so
         )
         return cls(settings, kit)
 
@@ -184,14 +206,17 @@ async def _stop_api(api: _Api, task: asyncio.Task[None]) -> None:
 
 
 async def _open(settings: Settings) -> Store:
-    path = settings.database_path
     try:
-        return await open_store(str(path))
+        if settings.on_postgres:
+            pool = PoolSettings(size=settings.pool, prepared=settings.prepared)
+            return await open_postgres(settings.database, pool=pool)
+        return await open_sqlite(str(settings.database_path))
     except SchemaMismatch as error:
         raise CannotStart(error.message, hint=error.hint, field="database") from error
     except StoreError as error:
+        where = "the database" if settings.on_postgres else f"'{settings.database_path}'"
         raise CannotStart(
-            f"cannot open '{path}': {error.message}", hint=error.hint, field="database"
+            f"cannot open {where}: {error.message}", hint=error.hint, field="database"
         ) from error
 
 

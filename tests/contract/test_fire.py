@@ -10,6 +10,7 @@ from onthedot.core.firing import Plan, plan_firings
 from onthedot.core.instants import DAY, HOUR, INSTANT_MAX, MILLISECOND, MINUTE, SECOND
 from onthedot.core.model import LeasedRun, occurrence
 from onthedot.core.states import Status
+from onthedot.store.values import Lessee
 from tests.support.builders import (
     ALL_SHARDS,
     PLENTY,
@@ -292,3 +293,16 @@ async def a_plan_that_cannot_read(store, clock, *, queue: str) -> Plan:
         until=until,
         source=peeked.source,
     )
+
+
+async def test_only_runs_of_the_given_queues_are_leased_to_the_claiming_node(store, clock):
+    node = await a_node(store, clock)
+    for queue in ("mail", "reports", "mail"):
+        await a_job(store, clock, schedule=every(10), queue=queue)
+    clock.advance(10 * SECOND)
+
+    planned = await plan(store, clock)
+    fired = await store.clock.fire(planned, lessee=Lessee(node, 9, ("mail",)), now=clock.now())
+
+    assert [run.queue for run in fired] == ["mail", "mail"]
+    assert [run.queue for run in await lease(store, clock, node)] == ["reports"]

@@ -6,6 +6,7 @@ from onthedot.core.instants import HOUR, MINUTE, SECOND
 from onthedot.core.model import Once, occurrence
 from onthedot.core.schedules import Cron
 from onthedot.core.states import Status
+from onthedot.store.values import Lessee
 from tests.support.builders import (
     ALL_SHARDS,
     PLENTY,
@@ -28,7 +29,7 @@ async def test_a_one_off_claimed_ahead_is_not_fired_again_by_a_recurring_version
     at = clock.now() + SECOND // 2
     job = await a_one_off(store, clock, at=at)
     promoted = await store.runs.promote(
-        ALL_SHARDS, until=at, node=node, own=1, limit=PLENTY, now=clock.now()
+        ALL_SHARDS, until=at, lessee=Lessee(node, 1), limit=PLENTY, now=clock.now()
     )
 
     await edit(store, clock, job, schedule=Cron.parse("* * * * *"))

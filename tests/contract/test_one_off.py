@@ -8,6 +8,7 @@ from onthedot.core.instants import DAY, HOUR, MINUTE, SECOND
 from onthedot.core.model import Once, occurrence
 from onthedot.core.states import Status
 from onthedot.errors import NotFound
+from onthedot.store.values import Lessee
 from tests.support.builders import (
     RunKey,
     a_node,
@@ -267,7 +268,7 @@ async def test_a_one_off_that_is_claimed_ahead_and_then_moved_runs_at_both_insta
     at = clock.now() + SECOND
     job = await a_one_off(store, clock, at=at)
     promoted = await store.runs.promote(
-        frozenset({job.shard}), until=at, node=node, own=1, limit=1, now=clock.now()
+        frozenset({job.shard}), until=at, lessee=Lessee(node, 1), limit=1, now=clock.now()
     )
 
     await edit(store, clock, job, schedule=Once(at + HOUR))

@@ -8,6 +8,7 @@ from onthedot.core.instants import HOUR, MINUTE, SECOND
 from onthedot.core.states import Status
 from onthedot.errors import NodeDead
 from onthedot.store.contract import Promoted
+from onthedot.store.values import Lessee
 from tests.support.builders import (
     ALL_SHARDS,
     PLENTY,
@@ -31,7 +32,7 @@ from tests.support.builders import (
 
 async def promote_until(store, clock, node, until, *, own=PLENTY, limit=PLENTY):
     return await store.runs.promote(
-        ALL_SHARDS, until=until, node=node, own=own, limit=limit, now=clock.now()
+        ALL_SHARDS, until=until, lessee=Lessee(node, own), limit=limit, now=clock.now()
     )
 
 
@@ -87,7 +88,7 @@ async def test_only_the_shards_asked_for_are_moved(store, clock):
     clock.advance(SECOND)
 
     promoted = await store.runs.promote(
-        frozenset({2, 13}), until=clock.now(), node=node, own=9, limit=9, now=clock.now()
+        frozenset({2, 13}), until=clock.now(), lessee=Lessee(node, 9), limit=9, now=clock.now()
     )
 
     assert sorted(keys_of(promoted.leased)) == sorted([keys[2], keys[13]])
@@ -185,3 +186,23 @@ async def test_a_dead_node_promotes_nothing(store, clock):
 
     heir = await a_node(store, clock)
     assert keys_of(await promote(store, clock, heir)) == [key]
+
+
+async def test_only_runs_of_the_given_queues_are_leased_to_the_node(store, clock):
+    node = await a_node(store, clock)
+    for queue in ("mail", "reports", "mail"):
+        job = await a_job(store, clock, queue=queue)
+        await a_run(store, clock, job, due=clock.now() + SECOND)
+    clock.advance(SECOND)
+
+    promoted = await store.runs.promote(
+        ALL_SHARDS,
+        until=clock.now(),
+        lessee=Lessee(node, 2, ("mail",)),
+        limit=PLENTY,
+        now=clock.now(),
+    )
+
+    assert [run.queue for run in promoted.leased] == ["mail", "mail"]
+    assert promoted.moved == 3
+    assert [run.queue for run in await lease(store, clock, node)] == ["reports"]

@@ -21,6 +21,7 @@ from onthedot.core.model import (
 from onthedot.core.schedules import Every
 from onthedot.core.states import Status
 from onthedot.store.contract import NodeFacts, Receipt, RunView, Store
+from onthedot.store.values import Lessee
 from tests.support.clock import ManualClock
 
 ALL_SHARDS = frozenset(range(SHARDS))
@@ -152,7 +153,7 @@ async def plan(
 async def fire(
     store: Store, clock: ManualClock, node: int, planned: Plan, *, own: int = PLENTY
 ) -> list[LeasedRun]:
-    return await store.clock.fire(planned, node=node, own=own, now=clock.now())
+    return await store.clock.fire(planned, lessee=Lessee(node, own), now=clock.now())
 
 
 async def claim(
@@ -235,7 +236,7 @@ async def promote(
     store: Store, clock: ManualClock, node: int, *, own: int = PLENTY
 ) -> list[LeasedRun]:
     promoted = await store.runs.promote(
-        ALL_SHARDS, until=clock.now(), node=node, own=own, limit=PLENTY, now=clock.now()
+        ALL_SHARDS, until=clock.now(), lessee=Lessee(node, own), limit=PLENTY, now=clock.now()
     )
     return promoted.leased
 

@@ -164,7 +164,7 @@ def test_a_reader_that_leaves_early_sees_no_traceback():
     ("arguments", "code", "said"),
     [
         (("--port", "many"), 2, "port 'many' (from --port)"),
-        (("--database", "postgresql://db/x"), 2, "not available yet"),
+        (("--database", "mysql://db/x"), 2, "is not the address of a database"),
         (("--roles", "wroker"), 2, "Did you mean worker?"),
         (("--host", "0.0.0.0"), 1, "can be reached from other machines"),
     ],

@@ -139,8 +139,18 @@ def test_a_wrong_role_is_met_with_the_nearest_known_one(tmp_path):
 
 
 @pytest.mark.parametrize("url", ["postgresql://db/onthedot", "postgres://db/onthedot"])
-def test_postgresql_is_not_available_yet(tmp_path, url):
-    assert "not available yet" in refusal(tmp_path, database=url).message
+def test_a_database_may_be_postgresql(tmp_path, url):
+    settings = load({"database": url}, environ={}, folder=tmp_path)
+
+    assert settings.on_postgres
+    assert settings.database == url
+
+
+@pytest.mark.parametrize(("text", "meaning"), [("yes", True), ("No", False), ("0", False)])
+def test_prepared_statements_can_be_switched_off(tmp_path, text, meaning):
+    settings = load({}, environ={"ONTHEDOT_PREPARED": text}, folder=tmp_path)
+
+    assert settings.prepared is meaning
 
 
 @pytest.mark.parametrize("key", ["", "two words", "schlüssel", " padded", "line\nbreak"])
@@ -250,6 +260,6 @@ def test_what_nobody_else_can_reach_or_a_key_guards_can_start(settings):
 def test_every_setting_is_declared_with_a_sentence():
     assert {setting.name for setting in SETTINGS} == {
         *("database", "host", "port", "roles", "api_key", "slots", "grace", "retention"),
-        *("queues", "server", "log_level"),
+        *("queues", "pool", "prepared", "server", "log_level"),
     }
     assert all(setting.about.endswith(".") for setting in SETTINGS)

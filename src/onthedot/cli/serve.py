@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -57,6 +59,8 @@ def serve(**flags: str | None) -> int:
     for warning in settings.warnings:
         output.note(f"warning: {warning}")
     settings.check_bind()
+    # Until the server listens to signals itself there is nothing to drain: just leave.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     # The server brings the web framework and the event loop: no other command should pay for them.
     from onthedot.node import run_server
 

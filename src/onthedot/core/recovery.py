@@ -5,6 +5,7 @@ place.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
 
 from onthedot.core.instants import SECOND, Instant
 from onthedot.core.model import SHARDS, RunRef
@@ -16,6 +17,9 @@ BEAT_S = 3.0
 START_LIMIT_S = 12.0
 """A node starts nothing when its last confirmed heartbeat was sent longer ago than this: the
 three seconds to the end of the lease are its margin for a stall between check and start."""
+
+OFFSET_WARNED_US = SECOND // 2
+OFFSET_REFUSED_US = 5 * SECOND
 
 HOLD_MAX = 20_000
 """Claimed, unstarted runs that a node may hold at most, however fast it is."""
@@ -33,6 +37,22 @@ def may_judge(*, answering_since: float | None, now: float) -> bool:
     After an outage of the database every heartbeat is old. Nobody died of that.
     """
     return answering_since is not None and (now - answering_since) * SECOND >= LEASE_US
+
+
+class Offset(Enum):
+    """How far the clock of a machine is off that of the database."""
+
+    FINE = "fine"
+    WARNED = "warned"
+    REFUSED = "refused"
+
+
+def judge_offset(offset_us: int) -> Offset:
+    """Firing follows the database's clock, yet a machine that is seconds off is not to be trusted:
+    whatever set its clock may do worse."""
+    if abs(offset_us) >= OFFSET_REFUSED_US:
+        return Offset.REFUSED
+    return Offset.WARNED if abs(offset_us) >= OFFSET_WARNED_US else Offset.FINE
 
 
 def silent_before(now: Instant) -> Instant:

@@ -9,22 +9,27 @@ from onthedot.core.model import Definition
 from onthedot.store.contract import Store
 
 REMEMBERED_MAX = 50_000
+"""More than a node may hold runs, so that what is held is never forgotten for what comes."""
 
 
 class Definitions:
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._known: dict[VersionRef, Definition] = {}
+        self._known: dict[VersionRef, Definition | None] = {}
 
     async def load(self, refs: Iterable[VersionRef]) -> None:
-        """Fetch those that are not remembered yet, in one call."""
-        missing = [ref for ref in dict.fromkeys(refs) if ref not in self._known]
-        if not missing:
-            return
-        found = await self._store.jobs.definitions(missing)
-        for oldest in list(self._known)[: len(self._known) + len(found) - REMEMBERED_MAX]:
+        """Fetch those that are not remembered, in one call; the longest unused make room."""
+        wanted = dict.fromkeys(refs)
+        missing = [ref for ref in wanted if ref not in self._known]
+        found = await self._store.jobs.definitions(missing) if missing else {}
+        for ref in wanted:
+            self._known[ref] = self._known.pop(ref) if ref in self._known else found.get(ref)
+        for oldest in list(self._known)[: max(0, len(self._known) - REMEMBERED_MAX)]:
             del self._known[oldest]
-        self._known.update(found)
+
+    def is_loaded(self, ref: VersionRef) -> bool:
+        return ref in self._known
 
     def get(self, ref: VersionRef) -> Definition | None:
-        return self._known.get(ref)
+        """The definition; None if the store has none, since even the version was forgotten."""
+        return self._known[ref]

@@ -124,6 +124,8 @@ class Incarnation:
         log("node.draining", node=self.member.number, grace_s=grace_s)
         await self.supervisor.stop(*self._claiming)
         if self._working:
+            # After its step: a lease under way would otherwise come into nobody's hands.
+            await self.supervisor.stop(self.worker.loop)
             try:
                 await self.worker.drain(grace_s)
             except StoreError as error:

@@ -9,6 +9,7 @@ from onthedot.core.instants import DAY
 from onthedot.core.recovery import silent_before
 from onthedot.observe.events import log, warn
 from onthedot.roles.membership import Membership
+from onthedot.roles.processes import is_gone
 from onthedot.store.contract import Store
 
 WATCH_S = 1.0
@@ -38,9 +39,10 @@ class Janitor:
     async def watch(self) -> float:
         """Declare the silent dead, and take over what the dead still own."""
         now = self._clock.now()
-        if self._member.may_judge():
-            for node in await self._store.nodes.bury(silent_before=silent_before(now), now=now):
-                warn("node.died", node=node, declared_by=self._member.number)
+        gone = await self._gone()
+        silent = silent_before(now) if self._member.may_judge() else 0
+        for node in await self._store.nodes.bury(silent_before=silent, gone=gone, now=now):
+            warn("node.died", node=node, declared_by=self._member.number)
         rescued = await self._store.runs.rescue(limit=RESCUE_MAX, now=now)
         if rescued:
             self.rescued += rescued
@@ -48,9 +50,18 @@ class Janitor:
             self._on_rescue()
         return 0.0 if rescued else WATCH_S
 
+    async def _gone(self) -> list[int]:
+        """Nodes whose process ended on this machine: no need to wait for their lease."""
+        return [
+            node.number
+            for node in await self._store.nodes.all()
+            if not node.dead and node.number != self._member.number and is_gone(node.facts.process)
+        ]
+
     async def prune(self) -> float:
         """Forget what is older than the retention, in small steps so that nobody waits for it."""
         now = self._clock.now()
+        await self._store.upkeep.prepare(now=now)
         gone = await self._store.upkeep.prune(
             before=now - self._retention_us, keys_before=now - KEYS_US, limit=PRUNE_MAX
         )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from onthedot.clock import Clock
-from onthedot.core.recovery import BEAT_S, may_judge, may_start, shards_of
+from onthedot.clock import Clock, DatabaseClock
+from onthedot.core.recovery import BEAT_S, Offset, judge_offset, may_judge, may_start, shards_of
+from onthedot.observe.events import warn
 from onthedot.store.contract import Store
 
 
@@ -17,6 +18,7 @@ class Membership:
         self._clock = clock
         self._confirmed_sent = joined_sent
         self._answering_since: float | None = joined_sent
+        self._offset = Offset.FINE
 
     async def step(self) -> float:
         """Send one heartbeat. It counts from when it was sent: the answer may have taken long."""
@@ -27,12 +29,28 @@ class Membership:
             self._answering_since = None
             raise
         self._confirmed_sent = sent
+        await self._set_clock()
         if self._answering_since is None:
             self._answering_since = sent
         self.shards = shards_of(self.number, beat.schedulers)
         return BEAT_S
 
+    async def _set_clock(self) -> None:
+        """Where the database has a clock of its own, learn its time anew with every heartbeat."""
+        if not isinstance(self._clock, DatabaseClock):
+            return
+        stamp = await self._store.nodes.time()
+        assert stamp is not None, "a store with a clock of its own tells it"
+        self._clock.observe(stamp)
+        verdict = judge_offset(self._clock.offset_us())
+        if verdict is not self._offset:
+            warn("clock.offset", node=self.number, offset_ms=self._clock.offset_us() // 1_000)
+        self._offset = verdict
+
     def may_start(self) -> bool:
+        """Not without a fresh heartbeat, and not on a machine whose clock is far off."""
+        if self._offset is Offset.REFUSED:
+            return False
         return may_start(confirmed_sent=self._confirmed_sent, now=self._clock.monotonic())
 
     def may_judge(self) -> bool:

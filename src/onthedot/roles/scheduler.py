@@ -14,6 +14,7 @@ from onthedot.observe.events import warn
 from onthedot.roles.loop import Loop
 from onthedot.roles.membership import Membership
 from onthedot.store.contract import Store
+from onthedot.store.values import Lessee
 
 SCAN_S = 0.4
 """How often the clock is read from its oldest entry on. With claims one second ahead, everything is
@@ -27,6 +28,8 @@ RULES_MAX = 50_000
 class Hands(Protocol):
     """Where claimed runs go: the worker of the same node, if it has one."""
 
+    @property
+    def queues(self) -> tuple[str, ...]: ...
     def room(self) -> int: ...
     def accept(self, runs: Sequence[LeasedRun]) -> None: ...
     def look(self) -> None: ...
@@ -34,6 +37,8 @@ class Hands(Protocol):
 
 class NoHands:
     """A node without a worker leaves every run unowned, for others."""
+
+    queues = ()
 
     def room(self) -> int:
         return 0
@@ -55,6 +60,8 @@ class Scheduler:
         self._rules: dict[int, Rule] = {}
 
     async def step(self) -> float:
+        if not self._member.may_start():
+            return SCAN_S
         now = self._clock.now()
         try:
             more = await self._fire(now, now + AHEAD)
@@ -78,9 +85,7 @@ class Scheduler:
         )
         for entry, why in plan.broken:
             warn("clock.set_aside", job=entry.job, version=entry.version, why=why)
-        leased = await self._store.clock.fire(
-            plan, node=self._member.number, own=self._hands.room(), now=now
-        )
+        leased = await self._store.clock.fire(plan, lessee=self._lessee(), now=now)
         self._hands.accept(leased)
         if len(leased) < len(plan.runs):
             self._hands.look()
@@ -90,8 +95,7 @@ class Scheduler:
         promoted = await self._store.runs.promote(
             self._member.shards,
             until=until,
-            node=self._member.number,
-            own=self._hands.room(),
+            lessee=self._lessee(),
             limit=PROMOTE_MAX,
             now=now,
         )
@@ -99,6 +103,9 @@ class Scheduler:
         if len(promoted.leased) < promoted.moved:
             self._hands.look()
         return promoted.moved >= PROMOTE_MAX
+
+    def _lessee(self) -> Lessee:
+        return Lessee(self._member.number, self._hands.room(), self._hands.queues)
 
     async def _learn(self, entries: Sequence[Entry]) -> None:
         """Rules never change, so each is fetched once; the memory is emptied when it grows too

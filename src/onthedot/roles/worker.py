@@ -40,7 +40,7 @@ class Worker:
         self._member = member
         self._holding = holding
         self._attempts = attempts
-        self._queues = queues
+        self.queues = queues
         self._definitions = Definitions(store)
         self._fresh: list[LeasedRun] = []
         self._polled_at = clock.monotonic() - POLL_S
@@ -98,12 +98,14 @@ class Worker:
         if self._draining:
             return
         for run in self._holding.take_due(self._clock.now(), self._holding.free_slots):
-            definition = self._definitions.get(VersionRef(run.job, run.version))
-            if definition is None:
+            version = VersionRef(run.job, run.version)
+            if not self._definitions.is_loaded(version):
+                self.accept([run])  # its definition made room for others: fetch it again
+            elif (definition := self._definitions.get(version)) is not None:
+                self._attempts.start(run, definition)
+            else:
                 # Its job was deleted and even the version forgotten while the run came to us.
                 self._attempts.end_unstarted(run, "job deleted")
-            else:
-                self._attempts.start(run, definition)
 
     async def _hand_back(self) -> None:
         """Give up runs whose instant has passed while every slot was busy."""
@@ -129,7 +131,7 @@ class Worker:
         self._asked = False
         self._polled_at = now
         leased = await self._store.runs.lease(
-            self._member.number, self._queues, limit=room, now=self._clock.now()
+            self._member.number, self.queues, limit=room, now=self._clock.now()
         )
         self._backlog = len(leased) == room
         self._asked = self._asked or self._backlog

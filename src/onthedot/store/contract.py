@@ -28,6 +28,7 @@ from onthedot.store.values import (
     Beat,
     CancelVerdict,
     Finished,
+    Lessee,
     Made,
     NodeFacts,
     NodeView,
@@ -76,14 +77,15 @@ class ClockVerbs(Protocol):
         """
         ...
 
-    async def fire(self, plan: Plan, *, node: int, own: int, now: Instant) -> list[LeasedRun]:
+    async def fire(self, plan: Plan, *, lessee: Lessee, now: Instant) -> list[LeasedRun]:
         """Carry out a plan whole: take its entries, put the next ones back, make the runs, write
         the records, forget the closed cuts, disarm what is over, set the broken aside, and raise
         the horizon of the shards concerned to `plan.until` (never lower it).
 
-        The first `own` of `plan.runs` in order of `at` are made already leased to the node, and
-        returned; the rest are made unowned. `plan.later` waits. Raises Taken, and changes
-        nothing, if an entry is gone or a cut has come that the plan did not know.
+        The lessee's share of `plan.runs`, in order of `at`, is made already leased to it, and
+        returned; the rest are made unowned.
+        `plan.later` waits. Raises Taken, and changes nothing, if an entry is gone or a cut has come
+        that the plan did not know.
         """
         ...
 
@@ -159,14 +161,13 @@ class RunVerbs(Protocol):
         shards: frozenset[int],
         *,
         until: Instant,
-        node: int,
-        own: int,
+        lessee: Lessee,
         limit: int,
         now: Instant,
     ) -> Promoted:
-        """Move waiting runs that come up to `until` to the live ones, oldest first: the first `own`
-        leased to the node, the rest unowned. Each takes the job's current version. One that has
-        expired by `now` ends `missed` instead."""
+        """Move waiting runs that come up to `until` to the live ones, oldest first: the
+        lessee's share leased to it, the rest unowned. Each
+        takes the job's current version. One that has expired by `now` ends `missed` instead."""
         ...
 
     async def lease(
@@ -246,6 +247,10 @@ class NodeVerbs(Protocol):
         """An orderly farewell: the node is dead from now on."""
         ...
 
+    async def time(self) -> Instant | None:
+        """What the database's clock says; None if it is the clock of this machine anyway."""
+        ...
+
     async def all(self) -> list[NodeView]:
         """Every node that is still remembered, newest first."""
         ...
@@ -280,6 +285,10 @@ class UpkeepVerbs(Protocol):
         """Forget up to `limit` old things: history finished, versions ended and nodes dead before
         `before`, idempotency keys used before `keys_before`, and one-off jobs whose run is over
         and forgotten. Dead letters stay. Returns how many went; call until 0."""
+        ...
+
+    async def prepare(self, *, now: Instant) -> None:
+        """Make ready for the coming days, so that no verb has to wait for it."""
         ...
 
     async def installation(self) -> str:

@@ -93,13 +93,14 @@ def live_attempt(run: RunView) -> AttemptView:
 
 
 def node_of(row: Sequence[Any]) -> NodeView:
-    number, boot_id, host, pid, roles, slots, version, joined_at, beat_at, dead_at = row
+    number, boot_id, host, pid, process, roles, slots, version, joined_at, beat_at, dead_at = row
     return NodeView(
         number=number,
         facts=NodeFacts(
             boot_id=boot_id,
             host=host,
             pid=pid,
+            process=process,
             roles=tuple(roles.split(",")),
             slots=slots,
             version=version,

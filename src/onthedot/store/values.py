@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
 from onthedot.core.instants import Instant
-from onthedot.core.model import Cut, Entry, Job, LeasedRun
+from onthedot.core.model import Cut, Entry, Job, LeasedRun, NewRun
 from onthedot.core.states import Status
 
 
@@ -24,6 +24,23 @@ class Peeked:
     cuts: list[Cut]
     more: bool
     source: object = None
+
+
+class Lessee(NamedTuple):
+    """Who gets how many runs, and of which queues (none given: of all)."""
+
+    node: int
+    own: int
+    queues: tuple[str, ...] = ()
+
+    def share(self, runs: Sequence[NewRun]) -> tuple[list[NewRun], list[NewRun]]:
+        """The node's own runs, and the rest; both in the given order."""
+        mine: list[NewRun] = []
+        rest: list[NewRun] = []
+        for run in runs:
+            takes = len(mine) < self.own and (not self.queues or run.queue in self.queues)
+            (mine if takes else rest).append(run)
+        return mine, rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +104,16 @@ class Signal(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFacts:
-    """What a node says about itself when it joins. `boot_id` is random for each incarnation."""
+    """What a node says about itself when it joins. `boot_id` is random for each incarnation.
+
+    `process` names the operating system's process beyond doubt (see roles/processes.py), so that
+    a node on the same machine can see that it is gone; empty where that is unknown.
+    """
 
     boot_id: str
     host: str
     pid: int
+    process: str = ""
     roles: tuple[str, ...]
     slots: int
     version: str

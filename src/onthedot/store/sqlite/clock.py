@@ -14,7 +14,7 @@ from onthedot.store.sqlite.database import Database
 from onthedot.store.sqlite.nodes import require_alive
 from onthedot.store.sqlite.outcomes import is_taken, record_ranges
 from onthedot.store.sqlite.statements import SQL
-from onthedot.store.values import Peeked
+from onthedot.store.values import Lessee, Peeked
 
 
 class Clock:
@@ -24,8 +24,8 @@ class Clock:
     async def peek(self, shards: frozenset[int], *, until: Instant, limit: int) -> Peeked:
         return await self._database.read(lambda db: _peek(db, shards, until, limit))
 
-    async def fire(self, plan: Plan, *, node: int, own: int, now: Instant) -> list[LeasedRun]:
-        return await self._database.write(lambda db: _fire(db, plan, node, own, now))
+    async def fire(self, plan: Plan, *, lessee: Lessee, now: Instant) -> list[LeasedRun]:
+        return await self._database.write(lambda db: _fire(db, plan, lessee, now))
 
     async def rules(self, ids: Sequence[int]) -> dict[int, Rule]:
         return await self._database.read(lambda db: _rules(db, ids))
@@ -58,13 +58,13 @@ def _cuts_of(db: sqlite3.Connection, entries: Sequence[Entry]) -> list[Cut]:
     return found
 
 
-def _fire(db: sqlite3.Connection, plan: Plan, node: int, own: int, now: Instant) -> list[LeasedRun]:
-    require_alive(db, node)
+def _fire(db: sqlite3.Connection, plan: Plan, lessee: Lessee, now: Instant) -> list[LeasedRun]:
+    require_alive(db, lessee.node)
     for shard in sorted({entry.shard for entry in plan.taken}):
         db.execute(SQL["clock.raise_horizon"], {"shard": shard, "until": plan.until})
     _take(db, plan)
     db.executemany(SQL["clock.put"], sorted(plan.put_back))
-    leased = _insert_runs(db, plan.runs, node, own)
+    leased = _insert_runs(db, plan.runs, lessee)
     waiting = [_row(run, 0) for run in plan.later if not is_taken(db, run.job, run.run)]
     db.executemany(SQL["runs.insert_waiting"], waiting)
     record_ranges(db, plan.records, now)
@@ -89,15 +89,13 @@ def _take(db: sqlite3.Connection, plan: Plan) -> None:
     db.executemany(SQL["clock.close_cut"], plan.closed)
 
 
-def _insert_runs(
-    db: sqlite3.Connection, runs: Sequence[NewRun], node: int, own: int
-) -> list[LeasedRun]:
+def _insert_runs(db: sqlite3.Connection, runs: Sequence[NewRun], lessee: Lessee) -> list[LeasedRun]:
     in_order = sorted(
         (run for run in runs if not is_taken(db, run.job, run.run)),
         key=lambda run: (run.at, run.job, run.run),
     )
-    mine, rest = in_order[:own], in_order[own:]
-    db.executemany(SQL["runs.insert_live"], [(*_row(run, 1), node) for run in mine])
+    mine, rest = lessee.share(in_order)
+    db.executemany(SQL["runs.insert_live"], [(*_row(run, 1), lessee.node) for run in mine])
     db.executemany(SQL["runs.insert_live"], [(*_row(run, 0), None) for run in rest])
     return [LeasedRun(*run[:7], 1, 0, 1, run.payload) for run in mine]
 

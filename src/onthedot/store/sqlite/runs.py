@@ -25,7 +25,15 @@ from onthedot.store.sqlite.jobs import get_job, insert_waiting, keep_answer, kep
 from onthedot.store.sqlite.nodes import require_alive
 from onthedot.store.sqlite.outcomes import Held, end_unstarted, is_taken, signal_for
 from onthedot.store.sqlite.statements import SQL
-from onthedot.store.values import CancelVerdict, Finished, Made, Promoted, Receipt, Signal
+from onthedot.store.values import (
+    CancelVerdict,
+    Finished,
+    Lessee,
+    Made,
+    Promoted,
+    Receipt,
+    Signal,
+)
 
 
 class Waiting(NamedTuple):
@@ -65,13 +73,12 @@ class Runs:
         shards: frozenset[int],
         *,
         until: Instant,
-        node: int,
-        own: int,
+        lessee: Lessee,
         limit: int,
         now: Instant,
     ) -> Promoted:
         return await self._database.write(
-            lambda db: _promote(db, _coming(db, shards, until, limit), node, own, now)
+            lambda db: _promote(db, _coming(db, shards, until, limit), lessee, now)
         )
 
     async def lease(
@@ -155,9 +162,9 @@ def _coming(
 
 
 def _promote(
-    db: sqlite3.Connection, rows: Sequence[Waiting], node: int, own: int, now: Instant
+    db: sqlite3.Connection, rows: Sequence[Waiting], lessee: Lessee, now: Instant
 ) -> Promoted:
-    require_alive(db, node)
+    require_alive(db, lessee.node)
     leased: list[LeasedRun] = []
     for row in rows:
         if row.attempt == 1 and row.expires is not None and row.expires < now:
@@ -170,7 +177,8 @@ def _promote(
             # An edit must know that this instant is claimed, as it does of those in the clock.
             bounds = {"shard": shard_of(row.job), "until": row.at}
             db.execute(SQL["clock.raise_horizon"], bounds)
-        owner = node if len(leased) < own else None
+        takes = len(leased) < lessee.own and (not lessee.queues or row.queue in lessee.queues)
+        owner = lessee.node if takes else None
         current = db.execute(SQL["runs.job_of"], (row.job,)).fetchone()
         run = LeasedRun._make(row[:-1])._replace(
             version=row.version if current is None else current[0],

@@ -18,6 +18,9 @@ class Upkeep:
     async def prune(self, *, before: Instant, keys_before: Instant, limit: int) -> int:
         return await self._database.write(lambda db: _prune(db, before, keys_before, limit))
 
+    async def prepare(self, *, now: Instant) -> None:
+        """Nothing to do: rows go wherever there is room."""
+
     async def installation(self) -> str:
         return await self._database.read(
             lambda db: str(db.execute(SQL["upkeep.installation"]).fetchone()[0])

@@ -169,6 +169,7 @@ create table node (
   boot_id text not null,
   host text not null,
   pid integer not null,
+  process text not null,
   roles text not null,
   slots integer not null,
   version text not null,

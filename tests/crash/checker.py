@@ -1,0 +1,290 @@
+"""Judges what happened by what the outside could see: the receiver's ledger and the public API.
+
+It knows nothing of our code and nothing of our tables. Instants are microseconds since the epoch.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+SECOND = 1_000_000
+RAN = frozenset({"succeeded", "failed"})
+LIVE = frozenset({"scheduled", "queued", "running"})
+PAUSE_HOLDS_AFTER = SECOND
+SHOWN_MAX = 30
+# What a killed process had sent may be read a little later. No Python process is up that quickly.
+LAST_WORDS = SECOND // 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What a job must come to. A recurring one was created at `created`; the request to pause it
+    was sent at `pause_sent` and answered at `pause_answered`. `runs`: how many it has, if known.
+    """
+
+    job_id: str
+    retries: int
+    status: str
+    attempts: int
+    every: int | None = None
+    created: int = 0
+    pause_sent: int = 0
+    pause_answered: int = 0
+    runs: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One element of GET /v1/jobs/{jobId}/runs. `until` is set on a skipped or missed range."""
+
+    run_id: str
+    job_id: str
+    status: str
+    scheduled_for: int
+    started: int | None
+    finished: int | None
+    attempt: int
+    rescues: int
+    until: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """One request as it came to the receiver."""
+
+    at: int
+    run_id: str
+    job_id: str
+    attempt: int
+    scheduled_for: int
+    key: str
+    token: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """Something a client asked for, under a token of its own. Unanswered, it may or may not have
+    happened; `made` is the id in the answer.
+    """
+
+    what: str
+    token: str
+    made: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """`launches`: when each server process was started; `jobs_named`: the ids of every job that the
+    API lists, by name.
+    """
+
+    jobs: Mapping[str, Job]
+    records: Sequence[Record]
+    records_again: Sequence[Record]
+    seen: Sequence[Seen]
+    launches: Sequence[int]
+    asks: Sequence[Ask] = ()
+    jobs_named: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+def violations(history: History) -> list[str]:
+    """Every broken promise, one line each."""
+    return [fault for rule in RULES for fault in rule(history)]
+
+
+def assert_sound(history: History) -> None:
+    found = violations(history)
+    lines = "\n".join(found[:SHOWN_MAX])
+    assert not found, f"{len(found)} broken promises, the first of them:\n{lines}"
+
+
+def repeats(history: History) -> int:
+    """Requests that were sent again for an attempt that had been sent before."""
+    return len(history.seen) - len({(seen.run_id, seen.attempt) for seen in history.seen})
+
+
+def each_occurrence_ran(history: History) -> Iterator[str]:
+    records = _by_job(history.records)
+    for job in history.jobs.values():
+        if job.every is None:
+            continue
+        ran = {record.scheduled_for for record in records[job.job_id] if record.status in RAN}
+        for due in range(job.created + job.every, job.pause_sent + 1, job.every):
+            if due not in ran:
+                yield f"lost: {job.job_id} has no run for {due}"
+
+
+def nothing_is_recorded_twice(history: History) -> Iterator[str]:
+    for run_id, count in Counter(record.run_id for record in history.records).items():
+        if count > 1:
+            yield f"doubled: run {run_id} is listed {count} times"
+    for job_id, records in _by_job(history.records).items():
+        if _job(history, job_id).every is None:
+            continue
+        for due, count in Counter(record.scheduled_for for record in records).items():
+            if count > 1:
+                yield f"doubled: {job_id} has {count} records for {due}"
+
+
+def only_due_instants_are_recorded(history: History) -> Iterator[str]:
+    for record in history.records:
+        job = history.jobs.get(record.job_id)
+        if job is None:
+            yield f"phantom: run {record.run_id} of {record.job_id}, which was never made"
+        elif job.every is not None:
+            steps, off = divmod(record.scheduled_for - job.created, job.every)
+            if off or steps < 1:
+                yield f"phantom: run {record.run_id} is due off the beat of {job.job_id}"
+
+
+def a_range_is_only_a_pause(history: History) -> Iterator[str]:
+    """With `catchUp: all` nothing is missed, and only a pause skips."""
+    for record in history.records:
+        job = _job(history, record.job_id)
+        if record.status == "skipped" and record.scheduled_for > job.pause_sent:
+            continue
+        if record.until is not None or record.status in ("skipped", "missed", "lost"):
+            yield f"not run: {record.status} {record.run_id} of {record.job_id}"
+
+
+def a_pause_holds(history: History) -> Iterator[str]:
+    for record in history.records:
+        job = _job(history, record.job_id)
+        end = job.pause_answered + PAUSE_HOLDS_AFTER
+        if job.every is not None and record.status in RAN and record.scheduled_for > end:
+            yield f"ran while paused: {record.run_id}, {record.scheduled_for - end} µs after"
+
+
+def nothing_starts_early(history: History) -> Iterator[str]:
+    for record in history.records:
+        if record.started is not None and record.started < record.scheduled_for:
+            early = record.scheduled_for - record.started
+            yield f"early: run {record.run_id} started {early} µs before its instant"
+    for seen in history.seen:
+        if seen.at < seen.scheduled_for:
+            yield f"early: run {seen.run_id} arrived {seen.scheduled_for - seen.at} µs too soon"
+
+
+def what_ran_was_seen(history: History) -> Iterator[str]:
+    attempts = {(seen.run_id, seen.attempt) for seen in history.seen}
+    for record in history.records:
+        if record.status in RAN and (record.run_id, record.attempt) not in attempts:
+            yield f"unseen: {record.status} run {record.run_id}, attempt {record.attempt}"
+
+
+def what_was_seen_is_recorded(history: History) -> Iterator[str]:
+    records = {record.run_id: record for record in history.records}
+    for seen in history.seen:
+        record = records.get(seen.run_id)
+        if record is None:
+            yield f"phantom: the receiver saw run {seen.run_id}, the ledger has none"
+        elif (record.job_id, record.scheduled_for) != (seen.job_id, seen.scheduled_for):
+            yield f"phantom: run {seen.run_id} was sent as of another job or instant"
+        elif not 1 <= seen.attempt <= record.attempt:
+            yield f"phantom: attempt {seen.attempt} of {seen.run_id} is not in the ledger"
+
+
+def each_run_ends_as_its_handler_says(history: History) -> Iterator[str]:
+    """Which also says that no crash uses up an attempt."""
+    for record in history.records:
+        job = _job(history, record.job_id)
+        if record.status == "skipped":
+            continue
+        if record.attempt > job.retries + 1:
+            yield f"too many attempts: {record.attempt} of run {record.run_id}"
+        if (record.status, record.attempt) != (job.status, job.attempts):
+            yield (
+                f"wrong end: run {record.run_id} {record.status} at attempt {record.attempt},"
+                f" not {job.status} at {job.attempts}"
+            )
+
+
+def an_attempt_is_repeated_only_after_a_restart(history: History) -> Iterator[str]:
+    rescues = {record.run_id: record.rescues for record in history.records}
+    arrivals: dict[tuple[str, int], list[int]] = defaultdict(list)
+    for seen in history.seen:
+        arrivals[seen.run_id, seen.attempt].append(seen.at)
+    for (run_id, attempt), times in arrivals.items():
+        for before, after in pairwise(sorted(times)):
+            if not any(before - LAST_WORDS <= launch < after for launch in history.launches):
+                yield f"sent twice: attempt {attempt} of {run_id}, {after - before} µs apart"
+        if len(times) - 1 > rescues.get(run_id, 0):
+            yield f"sent {len(times)} times, not rescued as often: attempt {attempt} of {run_id}"
+
+
+def one_run_has_one_key(history: History) -> Iterator[str]:
+    keys: dict[str, set[str]] = defaultdict(set)
+    runs: dict[str, set[str]] = defaultdict(set)
+    for seen in history.seen:
+        keys[seen.run_id].add(seen.key)
+        runs[seen.key].add(seen.run_id)
+    yield from (f"keys: run {run} came with {sorted(k)}" for run, k in keys.items() if len(k) > 1)
+    yield from (f"keys: {key} is shared by {sorted(r)}" for key, r in runs.items() if len(r) > 1)
+
+
+def an_end_is_final(history: History) -> Iterator[str]:
+    again = {record.run_id: record for record in history.records_again}
+    for record in history.records:
+        if record.status in LIVE:
+            yield f"not over: run {record.run_id} is {record.status}"
+        elif record.status != "skipped" and again.pop(record.run_id, None) != record:
+            yield f"not final: run {record.run_id} was {record.status} and then changed"
+
+
+def what_was_acknowledged_is_there(history: History) -> Iterator[str]:
+    listed = {job_id for ids in history.jobs_named.values() for job_id in ids}
+    known = {record.run_id for record in history.records} | listed
+    for ask in history.asks:
+        if ask.made is not None and ask.made not in known:
+            yield f"lost: the acknowledged {ask.what} {ask.made} is not there"
+
+
+def what_was_asked_happened_at_most_once(history: History) -> Iterator[str]:
+    """Whole or not at all, answered or not, however often the same request was repeated."""
+    runs: dict[str, set[str]] = defaultdict(set)
+    for seen in history.seen:
+        if seen.token is not None:
+            runs[seen.token].add(seen.run_id)
+    for ask in history.asks:
+        if len(runs[ask.token]) > 1:
+            yield f"doubled: the {ask.what} {ask.token} made runs {sorted(runs[ask.token])}"
+        if len(history.jobs_named.get(ask.token, ())) > 1:
+            yield f"doubled: the {ask.what} {ask.token} made several jobs"
+    counts = Counter(record.job_id for record in history.records)
+    for job in history.jobs.values():
+        if job.runs is not None and counts[job.job_id] != job.runs:
+            yield f"half: {job.job_id} has {counts[job.job_id]} runs, not {job.runs}"
+
+
+def _by_job(records: Sequence[Record]) -> defaultdict[str, list[Record]]:
+    grouped: defaultdict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        grouped[record.job_id].append(record)
+    return grouped
+
+
+def _job(history: History, job_id: str) -> Job:
+    """A stand-in for a job that nobody made: `only_due_instants_are_recorded` reports it."""
+    unknown = Job(job_id=job_id, retries=0, status="unknown", attempts=0)
+    return history.jobs.get(job_id, unknown)
+
+
+RULES: Sequence[Callable[[History], Iterator[str]]] = (
+    each_occurrence_ran,
+    nothing_is_recorded_twice,
+    only_due_instants_are_recorded,
+    a_range_is_only_a_pause,
+    a_pause_holds,
+    nothing_starts_early,
+    what_ran_was_seen,
+    what_was_seen_is_recorded,
+    each_run_ends_as_its_handler_says,
+    an_attempt_is_repeated_only_after_a_restart,
+    one_run_has_one_key,
+    an_end_is_final,
+    what_was_acknowledged_is_there,
+    what_was_asked_happened_at_most_once,
+)

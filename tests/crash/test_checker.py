@@ -1,0 +1,175 @@
+"""The checker bites: each hand-made history with one fault in it is reported as that fault."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from tests.crash.checker import SECOND, Ask, History, Job, Record, Seen, violations
+
+START = 1_800_000_000 * SECOND
+BEAT = Job(
+    job_id="beat",
+    retries=1,
+    status="succeeded",
+    attempts=1,
+    every=SECOND,
+    created=START,
+    pause_sent=START + 3 * SECOND,
+    pause_answered=START + 3 * SECOND + 10,
+)
+ASKED = Job(job_id="asked", retries=1, status="succeeded", attempts=1)
+ONCE = Job(job_id="once", retries=0, status="succeeded", attempts=1, runs=1)
+
+
+def ran(job: Job, run_id: str, due: int) -> Record:
+    return Record(
+        run_id=run_id,
+        job_id=job.job_id,
+        status="succeeded",
+        scheduled_for=due,
+        started=due + 100,
+        finished=due + 900,
+        attempt=1,
+        rescues=0,
+    )
+
+
+def sent(record: Record, token: str | None = None) -> Seen:
+    return Seen(
+        at=record.scheduled_for + 500,
+        run_id=record.run_id,
+        job_id=record.job_id,
+        attempt=record.attempt,
+        scheduled_for=record.scheduled_for,
+        key=record.run_id,
+        token=token,
+    )
+
+
+def sound() -> History:
+    beats = [ran(BEAT, f"beat-{n}", START + n * SECOND) for n in (1, 2, 3)]
+    rescued = replace(ran(ASKED, "asked-1", START + 5), rescues=1)
+    once = ran(ONCE, "once-1", START + 7)
+    records = [*beats, rescued, once]
+    seen = [*map(sent, beats), sent(rescued, "t1"), sent(once, "t2")]
+    again_after_the_crash = replace(sent(rescued, "t1"), at=START + 2 * SECOND)
+    return History(
+        jobs={job.job_id: job for job in (BEAT, ASKED, ONCE)},
+        records=records,
+        records_again=list(records),
+        seen=[*seen, again_after_the_crash],
+        launches=[START + 3 * SECOND // 2],
+        asks=[
+            Ask(what="trigger", token="t1", made="asked-1"),
+            Ask(what="one-off", token="t2", made="once"),
+            Ask(what="trigger", token="t3"),
+        ],
+        jobs_named={"t2": ["once"]},
+    )
+
+
+def with_records(history: History, *records: Record) -> History:
+    return replace(history, records=records, records_again=records)
+
+
+def changed(history: History, run_id: str, **how: object) -> History:
+    """The same history, with another thing said about one run."""
+    swapped = [replace(r, **how) if r.run_id == run_id else r for r in history.records]  # type: ignore[arg-type]
+    return with_records(history, *swapped)
+
+
+def arriving(history: History, run_id: str, **how: object) -> History:
+    swapped = [replace(s, **how) if s.run_id == run_id else s for s in history.seen]  # type: ignore[arg-type]
+    return replace(history, seen=swapped)
+
+
+def without(history: History, run_id: str) -> History:
+    """As if the run had never been."""
+    kept = [record for record in history.records if record.run_id != run_id]
+    seen = [seen for seen in history.seen if seen.run_id != run_id]
+    return replace(with_records(history, *kept), seen=seen)
+
+
+def one_more(history: History, record: Record) -> History:
+    return replace(
+        with_records(history, *history.records, record), seen=[*history.seen, sent(record)]
+    )
+
+
+def one_more_call(history: History, **how: object) -> History:
+    call = replace(sent(history.records[0]), **how)  # type: ignore[arg-type]
+    return replace(history, seen=[*history.seen, call])
+
+
+FAULTS: dict[str, tuple[str, Callable[[History], History]]] = {
+    "a lost occurrence": ("lost:", lambda h: without(h, "beat-2")),
+    "a missed occurrence": ("lost:", lambda h: changed(h, "beat-2", status="missed")),
+    "a range": ("not run:", lambda h: changed(h, "beat-2", until=START + 2 * SECOND)),
+    "a doubled record": ("doubled:", lambda h: with_records(h, *h.records, h.records[0])),
+    "a doubled occurrence": (
+        "doubled:",
+        lambda h: one_more(h, ran(BEAT, "beat-other", START + SECOND)),
+    ),
+    "off the beat": ("phantom:", lambda h: one_more(h, ran(BEAT, "beat-x", START + SECOND + 1))),
+    "before the first": ("phantom:", lambda h: one_more(h, ran(BEAT, "beat-0", START))),
+    "ran though paused": (
+        "ran while paused:",
+        lambda h: one_more(h, ran(BEAT, "beat-5", START + 5 * SECOND)),
+    ),
+    "a job nobody made": (
+        "phantom:",
+        lambda h: one_more(h, replace(h.records[0], run_id="ghost-1", job_id="ghost")),
+    ),
+    "an early start": ("early:", lambda h: changed(h, "beat-2", started=START)),
+    "an early arrival": ("early:", lambda h: arriving(h, "beat-2", at=START + 2 * SECOND - 1)),
+    "a phantom run": ("phantom:", lambda h: one_more_call(h, run_id="ghost", key="ghost")),
+    "a phantom attempt": ("phantom:", lambda h: one_more_call(h, attempt=2)),
+    "another instant": ("phantom:", lambda h: arriving(h, "beat-2", scheduled_for=START)),
+    "a success nobody saw": (
+        "unseen:",
+        lambda h: replace(h, seen=[seen for seen in h.seen if seen.run_id != "beat-2"]),
+    ),
+    "a burnt attempt": ("wrong end:", lambda h: changed(h, "asked-1", attempt=2)),
+    "too many attempts": ("too many attempts:", lambda h: changed(h, "beat-2", attempt=3)),
+    "a failure for no reason": ("wrong end:", lambda h: changed(h, "beat-2", status="failed")),
+    "sent twice for no reason": (
+        "sent twice:",
+        lambda h: one_more_call(h, at=START + SECOND + 400_000),
+    ),
+    "sent again, not rescued": ("sent 2 times", lambda h: changed(h, "asked-1", rescues=0)),
+    "two keys for one run": ("keys:", lambda h: one_more_call(h, key="other")),
+    "one key for two runs": ("keys:", lambda h: arriving(h, "beat-2", key="beat-1")),
+    "a live run": ("not over:", lambda h: changed(h, "beat-2", status="running")),
+    "an end that changed": (
+        "not final:",
+        lambda h: replace(h, records_again=changed(h, "beat-2", status="failed").records),
+    ),
+    "an end that went away": ("not final:", lambda h: replace(h, records_again=h.records[1:])),
+    "a lost trigger": ("lost:", lambda h: without(h, "asked-1")),
+    "a lost job": ("lost:", lambda h: replace(h, jobs_named={})),
+    "half a one-off": ("half:", lambda h: without(h, "once-1")),
+    "a trigger that ran twice": (
+        "doubled:",
+        lambda h: replace(h, seen=[*h.seen, replace(sent(h.records[0]), token="t1")]),
+    ),
+    "a job that was made twice": (
+        "doubled:",
+        lambda h: replace(h, jobs_named={"t2": ["once", "once-more"]}),
+    ),
+}
+
+
+def test_a_sound_history_has_no_violations():
+    assert violations(sound()) == []
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_checker_reports_a_planted_fault(fault):
+    words, plant = FAULTS[fault]
+
+    found = violations(plant(sound()))
+
+    assert any(line.startswith(words) for line in found), found
