@@ -239,15 +239,15 @@ class Settings:
         (), _names, "The queues whose runs are taken, separated by commas; none named: all."
     )
     pool: int = _setting(
-        10,
-        _whole_number(2, 1_000),
-        "How many connections to PostgreSQL at the most.",
-        unit="connections",
+        10, _whole_number(2, 1_000), "How many connections to PostgreSQL.", unit="connections"
     )
     prepared: bool = _setting(
         True,
         _yes_or_no,
         "Whether statements are prepared; no for PgBouncer before 1.21 in transaction mode.",
+    )
+    notify: bool = _setting(
+        True, _yes_or_no, "Whether nodes on PostgreSQL wake each other; no behind PgBouncer."
     )
     server: str = _setting(
         "http://127.0.0.1:8467", _server, "Where the commands `job` and `run` send their calls."

@@ -10,7 +10,9 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import uvicorn
 
@@ -19,49 +21,72 @@ from onthedot.api.app import build
 from onthedot.api.services import Services
 from onthedot.clock import Clock, DatabaseClock, SystemClock
 from onthedot.config import Settings
+from onthedot.core.instants import SECOND, Instant
 from onthedot.errors import CannotStart, NodeDead, SchemaMismatch, StoreError
 from onthedot.ids import SystemChance
 from onthedot.observe.events import log, to_stderr, warn
 from onthedot.observe.health import Health
-from onthedot.roles.incarnation import Incarnation, Kit, join
+from onthedot.roles.incarnation import Incarnation, Kit, Tell, join
+from onthedot.roles.loop import Loop
 from onthedot.roles.processes import this_process
 from onthedot.roles.runners.http import HttpRunner
-from onthedot.store.contract import NodeFacts, Store
-from onthedot.store.postgres import PoolSettings
-from onthedot.store.postgres import open_store as open_postgres
+from onthedot.store.contract import Store
+from onthedot.store.migrate import State, inspect
 from onthedot.store.sqlite import open_store as open_sqlite
 from onthedot.store.sqlite.lock import LockFile
+from onthedot.store.values import NodeFacts
+
+if TYPE_CHECKING:
+    from onthedot.store.postgres.hints import Hints
 
 REJOIN_S = 0.5
 API_GRACE_S = 2
 BACKLOG = 1_024
 # The loop and the writer thread share one interpreter: a shorter turn keeps starts on time.
 SWITCH_INTERVAL_S = 0.0005
+# Two nodes know the database's time to some milliseconds: what is due by the clock of the one that
+# gives a hint may not be so yet by the clock of the one that hears it. So it looks twice.
+LOOK_AGAIN_S = 0.05
 
 
-def run_server(settings: Settings, *, on_ready: Callable[[str], None] | None = None) -> int:
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """What a node that has joined says. `url` is None without the role api."""
+
+    node: int
+    url: str | None
+
+
+OnReady = Callable[[Ready], None]
+
+
+def run_server(settings: Settings, *, on_ready: OnReady | None = None) -> int:
     """Run a node until SIGTERM or SIGINT has been drained. Raises CannotStart if it cannot
     begin.
     """
     settings.check_bind()
     to_stderr(settings.log_level)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    with asyncio.Runner(loop_factory=_fast_loop()) as runner:
+    with asyncio.Runner(loop_factory=fast_loop()) as runner:
         return runner.run(_serve(settings, on_ready))
 
 
-async def _serve(settings: Settings, on_ready: Callable[[str], None] | None) -> int:
+async def _serve(settings: Settings, on_ready: OnReady | None) -> int:
     stop, hurry = asyncio.Event(), asyncio.Event()
     _listen_to_signals(stop, hurry)
     listening = _bind(settings) if "api" in settings.roles else None
-    async with _opened(settings) as (store, clock):
-        node = await Node.make(settings, store, clock)
-        await node.run(listening, stop, hurry, on_ready)
+    try:
+        async with opened(settings) as (store, clock):
+            node = await Node.make(settings, store, clock)
+            await node.run(listening, stop, hurry, on_ready)
+    finally:
+        if listening is not None:
+            listening.close()
     return 0
 
 
 @contextlib.asynccontextmanager
-async def _opened(settings: Settings) -> AsyncIterator[tuple[Store, Clock]]:
+async def opened(settings: Settings) -> AsyncIterator[tuple[Store, Clock]]:
     """The store, and the clock that is its authority. On SQLite the lock file comes first."""
     lock = None if settings.on_postgres else LockFile(settings.database_path)
     try:
@@ -73,6 +98,23 @@ async def _opened(settings: Settings) -> AsyncIterator[tuple[Store, Clock]]:
     finally:
         if lock is not None:
             lock.close()
+
+
+@contextlib.asynccontextmanager
+async def _talking(hints: Hints | None, clock: Clock) -> AsyncIterator[None]:
+    """Meanwhile hints go to the other processes and come from them."""
+    if hints is None:
+        yield
+        return
+    loop = Loop("hints", hints.step, clock)
+    hints.on_news = loop.nudge
+    task = asyncio.create_task(loop.run(), name="hints")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+        await hints.close()
 
 
 async def _clock_of(store: Store) -> Clock:
@@ -88,14 +130,18 @@ async def _clock_of(store: Store) -> Clock:
 class Node:
     """One server process: the API, and one incarnation after the other of the node behind it."""
 
-    def __init__(self, settings: Settings, kit: Kit) -> None:
+    def __init__(self, settings: Settings, kit: Kit, hints: Hints | None) -> None:
         self._settings = settings
         self._kit = kit
+        self._hints = hints
         self._incarnation: Incarnation | None = None
+        if hints is not None:
+            hints.on_heard = self._heard
 
     @classmethod
     async def make(cls, settings: Settings, store: Store, clock: Clock) -> Node:
         chance = SystemChance()
+        hints = _hints(settings, clock)
         facts = NodeFacts(
             boot_id=chance.token(8),
             host=socket.gethostname(),
@@ -115,39 +161,55 @@ class Node:
             queues=settings.queues,
             retention_us=settings.retention_us,
             alone=not settings.on_postgres,  # the lock file of SQLite says so
+            tell=_teller(hints, clock),
         )
-        return cls(settings, kit)
+        return cls(settings, kit, hints)
 
     async def run(
         self,
         listening: socket.socket | None,
         stop: asyncio.Event,
         hurry: asyncio.Event,
-        on_ready: Callable[[str], None] | None,
+        on_ready: OnReady | None,
     ) -> None:
+        url = None if listening is None else _url(listening)
+
+        def ready(node: int) -> None:
+            if on_ready is not None:
+                on_ready(Ready(node, url))
+
         api = self._start_api(listening) if listening is not None else None
         try:
-            working = asyncio.create_task(self._incarnate(stop), name="node")
-            if on_ready is not None:
-                on_ready(_url(listening))
-            hurrying = asyncio.create_task(hurry.wait(), name="hurry")
-            await asyncio.wait([working, hurrying], return_when=asyncio.FIRST_COMPLETED)
-            hurrying.cancel()
-            if not working.done():
-                working.cancel()
-            await asyncio.wait([working])
-            if not working.cancelled():
-                working.result()
+            async with _talking(self._hints, self._kit.clock):
+                await self._work(stop, hurry, ready)
         finally:
             if api is not None:
                 await _stop_api(*api)
             await self._kit.runner.close()
 
-    async def _incarnate(self, stop: asyncio.Event) -> None:
+    async def _work(
+        self, stop: asyncio.Event, hurry: asyncio.Event, on_joined: Callable[[int], None]
+    ) -> None:
+        """Until the drain is over, or somebody is in a hurry."""
+        working = asyncio.create_task(self._incarnate(stop, on_joined), name="node")
+        hurrying = asyncio.create_task(hurry.wait(), name="hurry")
+        await asyncio.wait([working, hurrying], return_when=asyncio.FIRST_COMPLETED)
+        hurrying.cancel()
+        if not working.done():
+            working.cancel()
+        await asyncio.wait([working])
+        if not working.cancelled():
+            working.result()
+
+    async def _incarnate(self, stop: asyncio.Event, on_joined: Callable[[int], None]) -> None:
         """Join and work; after a death join anew. Endless by design, until `stop`."""
+        told = False
         while not stop.is_set():
             try:
                 self._incarnation = await join(self._kit)
+                if not told:
+                    on_joined(self._incarnation.member.number)
+                told = True
                 await self._incarnation.run(stop, grace_us=self._settings.grace_us)
             except (NodeDead, StoreError) as error:
                 self._incarnation = None
@@ -177,10 +239,26 @@ class Node:
         return api, task
 
     def _wake_scheduler(self) -> None:
+        self._nudge_scheduler()
+        self._kit.tell("clock", ())
+
+    def _wake_worker(self) -> None:
+        self._nudge_worker()
+        self._kit.tell("queue", ())
+
+    def _heard(self, word: str) -> None:
+        """Another process says that there is something new."""
+        if word == "clock":
+            self._nudge_scheduler()
+        else:
+            self._nudge_worker()
+            asyncio.get_running_loop().call_later(LOOK_AGAIN_S, self._nudge_worker)
+
+    def _nudge_scheduler(self) -> None:
         if self._incarnation is not None:
             self._incarnation.scheduler.loop.nudge()
 
-    def _wake_worker(self) -> None:
+    def _nudge_worker(self) -> None:
         if self._incarnation is not None:
             self._incarnation.worker.look()
 
@@ -206,10 +284,17 @@ async def _stop_api(api: _Api, task: asyncio.Task[None]) -> None:
 
 
 async def _open(settings: Settings) -> Store:
+    """An empty database is set up. One of a newer version or of somebody else is refused, and on
+    PostgreSQL an older one too: other nodes may be at work on it.
+    """
+    harmless = (State.EMPTY,) if settings.on_postgres else (State.EMPTY, State.OLDER)
     try:
+        schema = await inspect(settings.database)
+        refusal = schema.refusal()
+        if refusal is not None and schema.state not in harmless:
+            raise refusal
         if settings.on_postgres:
-            pool = PoolSettings(size=settings.pool, prepared=settings.prepared)
-            return await open_postgres(settings.database, pool=pool)
+            return await _open_postgres(settings)
         return await open_sqlite(str(settings.database_path))
     except SchemaMismatch as error:
         raise CannotStart(error.message, hint=error.hint, field="database") from error
@@ -218,6 +303,34 @@ async def _open(settings: Settings) -> Store:
         raise CannotStart(
             f"cannot open {where}: {error.message}", hint=error.hint, field="database"
         ) from error
+
+
+async def _open_postgres(settings: Settings) -> Store:
+    from onthedot.store.postgres import PoolSettings, open_store  # its driver is an extra
+
+    pool = PoolSettings(size=settings.pool, prepared=settings.prepared)
+    return await open_store(settings.database, pool=pool)
+
+
+def _hints(settings: Settings, clock: Clock) -> Hints | None:
+    if not settings.on_postgres or not settings.notify:
+        return None
+    from onthedot.store.postgres.hints import Hints
+
+    return Hints(settings.database, clock)
+
+
+def _teller(hints: Hints | None, clock: Clock) -> Tell:
+    """How roles reach other processes: at once, or when the clock comes to an instant."""
+
+    def tell(word: str, ats: Iterable[Instant]) -> None:
+        if hints is None:
+            return
+        now = clock.now()
+        for after_us in sorted({max(0, at - now) for at in ats}) or [0]:
+            hints.tell(word, after_us / SECOND)
+
+    return tell
 
 
 def _bind(settings: Settings) -> socket.socket:
@@ -237,9 +350,7 @@ def _bind(settings: Settings) -> socket.socket:
     return listening
 
 
-def _url(listening: socket.socket | None) -> str:
-    if listening is None:
-        return "(no api role)"
+def _url(listening: socket.socket) -> str:
     host, port, *_ = listening.getsockname()
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
@@ -256,7 +367,7 @@ def _listen_to_signals(stop: asyncio.Event, hurry: asyncio.Event) -> None:
         loop.add_signal_handler(number, heard, number)
 
 
-def _fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
+def fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
     """uvloop where there is one: its timers and sockets are several times quicker."""
     try:
         import uvloop

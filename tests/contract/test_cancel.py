@@ -8,7 +8,7 @@ from onthedot.core.instants import HOUR, SECOND
 from onthedot.core.model import occurrence
 from onthedot.core.states import Status
 from onthedot.errors import NotFound, RunOver
-from onthedot.store.contract import CancelVerdict
+from onthedot.store.values import CancelVerdict
 from tests.support.builders import (
     RunKey,
     a_held_run,
@@ -72,7 +72,7 @@ async def test_a_run_that_waits_for_its_retry_is_cancelled_at_once(store, clock)
 
     assert await cancel(store, clock, run) is CancelVerdict.CANCELLED
 
-    attempts = await store.ledger.attempts(run.job, run.run, now=clock.now())
+    attempts = (await store.ledger.story(run.job, run.run, now=clock.now())).attempts
     assert attempts[0].status is Status.FAILED
     assert await status_of(store, clock, run) is Status.CANCELLED
     assert len(await ledger_of(store, clock, run.job)) == 1

@@ -92,7 +92,7 @@ async def test_a_retry_that_waits_is_cancelled_and_its_first_attempt_is_kept(sto
     await delete(store, clock, job)
 
     assert await status_of(store, clock, run) is Status.CANCELLED
-    attempts = await store.ledger.attempts(run.job, run.run, now=clock.now())
+    attempts = (await store.ledger.story(run.job, run.run, now=clock.now())).attempts
     assert (attempts[0].attempt, attempts[0].status) == (1, Status.FAILED)
     assert attempts[-1].status is Status.CANCELLED
 
@@ -173,5 +173,5 @@ async def test_history_outlives_its_job(store, clock):
 
     assert await status_of(store, clock, run) is Status.SUCCEEDED
     assert keys_of(await ledger_of(store, clock, job.id)) == [(run.job, run.run)]
-    attempts = await store.ledger.attempts(run.job, run.run, now=clock.now())
+    attempts = (await store.ledger.story(run.job, run.run, now=clock.now())).attempts
     assert [attempt.status for attempt in attempts] == [Status.SUCCEEDED]

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from onthedot.core.instants import HOUR, MINUTE, SECOND
-from onthedot.core.model import NUMBER_MAX, created_run, is_occurrence, occurrence
+from onthedot.core.model import NUMBER_BITS, NUMBER_MAX, created_run, is_occurrence, occurrence
 from onthedot.core.states import Status
 from onthedot.errors import NotFound
 from tests.support.builders import (
@@ -24,6 +24,14 @@ from tests.support.builders import (
     promote,
     view,
 )
+
+
+def created_at(run: int) -> int:
+    return run >> NUMBER_BITS
+
+
+async def a_full_microsecond(store, clock, job):
+    await asyncio.gather(*(a_run(store, clock, job) for _ in range(NUMBER_MAX)))
 
 
 async def test_a_run_that_is_due_is_unowned(store, clock):
@@ -81,26 +89,28 @@ async def test_enqueue_says_which_job_and_run_it_made(store, clock):
     made = await store.runs.enqueue(job.id, due=clock.now(), payload=None, now=clock.now())
 
     assert made.job == job
-    assert made.run == created_run(clock.now(), 1)
+    assert created_at(made.run) == clock.now()
     assert made.repeat is None
 
 
 async def test_the_number_of_a_run_is_the_instant_of_its_creation_not_of_its_due(store, clock):
     key = await a_run(store, clock, due=clock.now() + HOUR)
 
-    assert key.run == created_run(clock.now(), 1)
+    assert created_at(key.run) == clock.now()
     assert not is_occurrence(key.run)
 
 
-async def test_many_runs_of_one_microsecond_have_numbers_in_a_row(store, clock):
+async def test_many_runs_of_one_microsecond_have_numbers_of_their_own(store, clock):
     job = await a_job(store, clock)
 
     due = [await a_run(store, clock, job) for _ in range(30)]
     later = [await a_run(store, clock, job, due=clock.now() + MINUTE) for _ in range(30)]
 
-    numbers = [created_run(clock.now(), n) for n in range(1, 61)]
-    assert [key.run for key in [*due, *later]] == numbers
-    assert [seen.run for seen in await ledger_of(store, clock, job.id)] == numbers[::-1]
+    numbers = {key.run for key in [*due, *later]}
+    assert len(numbers) == 60
+    assert {created_at(number) for number in numbers} == {clock.now()}
+    seen = [each.run for each in await ledger_of(store, clock, job.id)]
+    assert seen == sorted(numbers, reverse=True)
 
 
 async def test_more_runs_than_a_microsecond_has_numbers_are_all_made(store, clock):
@@ -117,20 +127,22 @@ async def test_more_runs_than_a_microsecond_has_numbers_are_all_made(store, cloc
 async def test_the_number_of_a_finished_run_is_not_given_again(store, clock):
     node = await a_node(store, clock)
     job = await a_job(store, clock)
-    held = await a_held_run(store, clock, node, job)
-    await finish(store, clock, node, held)
+    await a_full_microsecond(store, clock, job)
+    await finish(store, clock, node, *await lease(store, clock, node))
 
     again = await a_run(store, clock, job)
 
-    assert again.run == held.run + 1
-    assert len(await ledger_of(store, clock, job.id)) == 2
+    assert created_at(again.run) == clock.now() + 1
+    assert len(await ledger_of(store, clock, job.id)) == NUMBER_MAX + 1
 
 
 async def test_the_numbers_of_two_jobs_are_independent(store, clock):
-    first, second = await a_run(store, clock), await a_run(store, clock)
+    first, second = await a_job(store, clock), await a_job(store, clock)
+    await a_full_microsecond(store, clock, first)
 
-    assert first.job != second.job
-    assert first.run == second.run
+    key = await a_run(store, clock, second)
+
+    assert created_at(key.run) == clock.now()
 
 
 async def test_a_trigger_at_the_instant_of_an_occurrence_is_a_run_of_its_own(store, clock):
@@ -141,7 +153,8 @@ async def test_a_trigger_at_the_instant_of_an_occurrence_is_a_run_of_its_own(sto
     triggered = await a_run(store, clock, job)
     [fired] = await claim(store, clock, node)
 
-    assert (fired.run, triggered.run) == (occurrence(due), created_run(due, 1))
+    assert fired.run == occurrence(due) != triggered.run
+    assert created_at(triggered.run) == due
     assert len(await ledger_of(store, clock, job.id)) == 2
 
 

@@ -7,7 +7,7 @@ import pytest
 from onthedot.core.instants import HOUR, MINUTE, SECOND
 from onthedot.core.states import Status
 from onthedot.errors import NodeDead
-from onthedot.store.contract import CancelVerdict, Finished
+from onthedot.store.values import CancelVerdict, Finished
 from tests.support.builders import (
     a_held_run,
     a_job,
@@ -147,7 +147,7 @@ async def test_a_repeated_outcome_is_recognised_and_changes_nothing(store, clock
 
     assert again == Finished(0, 1, 0, None)
     assert await view(store, clock, run) == before
-    assert len(await store.ledger.attempts(run.job, run.run, now=clock.now())) == 1
+    assert len((await store.ledger.story(run.job, run.run, now=clock.now())).attempts) == 1
 
 
 async def test_a_repeated_retry_makes_no_third_attempt(store, clock):

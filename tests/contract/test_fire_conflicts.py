@@ -83,6 +83,22 @@ async def test_a_cut_that_came_after_the_peek_refuses_the_plan(store, clock, cha
     assert await store.runs.owned(node) == []
 
 
+async def test_a_delete_after_the_peek_refuses_a_plan_that_knew_of_an_earlier_cut(store, clock):
+    node = await a_node(store, clock)
+    job = await a_job(store, clock, schedule=every(60))
+    clock.advance(62 * SECOND)
+    await edit(store, clock, job, name="renamed")
+    planned = await plan(store, clock)
+    await delete(store, clock, job)
+
+    with pytest.raises(Taken):
+        await fire(store, clock, node, planned)
+
+    assert await claim(store, clock, node) == []
+    [record] = await ledger_of(store, clock, job.id)
+    assert (record.status, record.reason) == (Status.SKIPPED, "job deleted")
+
+
 async def test_a_refused_plan_succeeds_when_it_is_made_again(store, clock):
     node = await a_node(store, clock)
     job = await a_job(store, clock, schedule=every(60))

@@ -6,7 +6,7 @@ import pytest
 
 from onthedot.core import editing
 from onthedot.core.instants import HOUR, MINUTE, SECOND
-from onthedot.core.model import Backoff, Job
+from onthedot.core.model import Backoff, Job, Once
 from onthedot.core.schedules import Cron
 from onthedot.errors import KeyTaken, NeverFires, NotFound, VersionConflict
 from tests.support.builders import (
@@ -14,12 +14,15 @@ from tests.support.builders import (
     PLENTY,
     a_definition,
     a_job,
+    a_node,
+    claim,
     delete,
     edit,
     editing_to,
     every,
     ledger_of,
     pause,
+    promote,
     resume,
 )
 
@@ -249,3 +252,34 @@ async def test_a_resumed_job_remembers_no_pause(store, clock):
     assert (resumed.version, resumed.skipping_from) == (2, None)
     assert resumed.anchor == job.anchor
     assert await ledger_of(store, clock, job.id) == []
+
+
+async def test_many_jobs_are_made_at_once_each_as_if_it_were_alone(store, clock):
+    node = await a_node(store, clock)
+    definitions = [
+        a_definition(name="recurring", schedule=every(10)),
+        a_definition(name="once", schedule=Once(clock.now() + 10 * SECOND)),
+        a_definition(name="triggered"),
+        a_definition(name="paused", schedule=every(10), paused=True),
+    ]
+
+    numbers = await store.jobs.create_many(definitions, now=clock.now())
+    clock.advance(10 * SECOND)
+    runs = await claim(store, clock, node) + await promote(store, clock, node)
+
+    assert [(await store.jobs.get(number)).definition for number in numbers] == definitions
+    assert [run.job for run in runs] == numbers[:2]
+
+
+async def test_many_jobs_are_made_all_or_none(store, clock):
+    await a_job(store, clock, key="taken")
+    definitions = [a_definition(key="free"), a_definition(key="taken")]
+
+    with pytest.raises(KeyTaken):
+        await store.jobs.create_many(definitions, now=clock.now())
+
+    assert [job.definition.key for job in await store.jobs.page(before=None, limit=9)] == ["taken"]
+
+
+async def test_no_jobs_are_made_of_nothing(store, clock):
+    assert await store.jobs.create_many([], now=clock.now()) == []

@@ -137,9 +137,9 @@ async def test_the_attempts_of_a_run_are_told_first_to_last(store, clock):
     [second] = await promote(store, clock, node)
     await store.runs.started(node, {ref(second): clock.now()})
 
-    live = await store.ledger.attempts(run.job, run.run, now=clock.now())
+    live = (await store.ledger.story(run.job, run.run, now=clock.now())).attempts
     await store.runs.finish(node, [succeeded(second, clock, output="done")], now=clock.now())
-    over = await store.ledger.attempts(run.job, run.run, now=clock.now())
+    over = (await store.ledger.story(run.job, run.run, now=clock.now())).attempts
 
     first = live[0]
     assert (first.attempt, first.status, first.error) == (1, Status.FAILED, "HTTP 503")
@@ -155,7 +155,7 @@ async def test_an_attempt_to_come_is_told_too(store, clock):
     node = await a_node(store, clock)
     run = await a_retry(store, clock, node)
 
-    attempts = await store.ledger.attempts(run.job, run.run, now=clock.now())
+    attempts = (await store.ledger.story(run.job, run.run, now=clock.now())).attempts
 
     assert [(each.attempt, each.status) for each in attempts] == [
         (1, Status.FAILED),
@@ -170,7 +170,7 @@ async def test_a_rescue_is_no_attempt(store, clock):
     await kill(store, clock, node)
     await store.runs.rescue(limit=10, now=clock.now())
 
-    attempts = await store.ledger.attempts(run.job, run.run, now=clock.now())
+    attempts = (await store.ledger.story(run.job, run.run, now=clock.now())).attempts
 
     assert [each.attempt for each in attempts] == [1]
     assert (await view(store, clock, run)).rescues == 1

@@ -6,7 +6,7 @@ import pytest
 
 from onthedot.core.instants import HOUR, SECOND
 from onthedot.errors import NodeDead
-from onthedot.store.contract import NodeView
+from onthedot.store.values import Load, NodeView
 from tests.support.builders import a_node, facts, kill, prune
 
 
@@ -43,6 +43,47 @@ async def test_nodes_are_listed_newest_first_with_what_they_said(store, clock):
         NodeView(number=numbers[1], facts=second, joined_at=joined, beat_at=joined, dead=False),
         NodeView(number=numbers[0], facts=first, joined_at=joined, beat_at=beat, dead=False),
     ]
+
+
+async def test_a_node_that_has_not_beaten_yet_has_no_load(store, clock):
+    await a_node(store, clock)
+
+    [view] = await store.nodes.all()
+
+    assert view.load == Load(running=0, held=0, offset_us=0)
+
+
+async def test_a_heartbeat_carries_the_load_and_the_next_one_replaces_it(store, clock):
+    busy, other = await a_node(store, clock), await a_node(store, clock)
+    await store.nodes.beat(busy, now=clock.now(), load=Load(100, 250, -1_500))
+    await store.nodes.beat(busy, now=clock.now(), load=Load(7, 20_000, 3_000_000_000))
+
+    loads = {view.number: view.load for view in await store.nodes.all()}
+
+    assert loads == {busy: Load(7, 20_000, 3_000_000_000), other: Load()}
+
+
+async def test_a_clock_that_was_set_back_does_not_keep_the_load_from_being_told(store, clock):
+    node = await a_node(store, clock)
+    await store.nodes.beat(node, now=clock.advance(HOUR), load=Load(1, 2, 3))
+    beat = clock.now()
+
+    await store.nodes.beat(node, now=clock.set_back(HOUR), load=Load(4, 5, 6))
+
+    [view] = await store.nodes.all()
+    assert (view.beat_at, view.load) == (beat, Load(4, 5, 6))
+
+
+async def test_the_load_of_the_dead_is_not_changed_any_more(store, clock):
+    node = await a_node(store, clock)
+    await store.nodes.beat(node, now=clock.now(), load=Load(1, 2, 3))
+    await kill(store, clock, node)
+
+    with pytest.raises(NodeDead):
+        await store.nodes.beat(node, now=clock.now(), load=Load(9, 9, 9))
+
+    [view] = await store.nodes.all()
+    assert view.load == Load(1, 2, 3)
 
 
 async def test_a_beat_tells_the_live_schedulers_by_number(store, clock):

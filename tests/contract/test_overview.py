@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onthedot.core.instants import HOUR, SECOND
 from onthedot.core.states import Status
-from onthedot.store.contract import Overview, Upcoming
+from onthedot.store.values import Overview, Upcoming
 from tests.support.builders import (
     a_held_run,
     a_job,

@@ -7,8 +7,7 @@ import pytest
 from onthedot.core.instants import HOUR, MINUTE, SECOND
 from onthedot.core.states import Status
 from onthedot.errors import NodeDead
-from onthedot.store.contract import Promoted
-from onthedot.store.values import Lessee
+from onthedot.store.values import Lessee, Promoted
 from tests.support.builders import (
     ALL_SHARDS,
     PLENTY,

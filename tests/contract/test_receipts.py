@@ -9,7 +9,7 @@ import pytest
 
 from onthedot.core.instants import DAY, HOUR, SECOND
 from onthedot.errors import IdempotencyMismatch, KeyTaken, NotFound
-from onthedot.store.contract import Made
+from onthedot.store.values import Made
 from tests.support.builders import (
     a_definition,
     a_job,

@@ -9,7 +9,7 @@ import pytest
 from onthedot.core.instants import SECOND
 from onthedot.core.states import Status
 from onthedot.errors import NodeDead
-from onthedot.store.contract import Finished
+from onthedot.store.values import Finished
 from tests.support.builders import (
     a_held_run,
     a_job,

@@ -20,8 +20,8 @@ from onthedot.core.model import (
 )
 from onthedot.core.schedules import Every
 from onthedot.core.states import Status
-from onthedot.store.contract import NodeFacts, Receipt, RunView, Store
-from onthedot.store.values import Lessee
+from onthedot.store.contract import Store
+from onthedot.store.values import Lessee, NodeFacts, Receipt, RunView
 from tests.support.clock import ManualClock
 
 ALL_SHARDS = frozenset(range(SHARDS))

@@ -41,6 +41,7 @@ ALLOWED = {
 # Where each package may be imported: paths below src/onthedot, or the beginnings of such paths.
 FENCES = {
     "aiohttp": ("roles/runners/", "sdk/", "cli/"),
+    "asyncpg": ("store/postgres/",),
     "click": ("cli/",),
     "cronsim": ("core/schedules",),
     "httptools": (),  # uvicorn finds it by itself
@@ -55,7 +56,8 @@ FENCES = {
     "uvicorn": ("api/", "node.py"),
     "uvloop": ("node.py", "cli/"),
 }
-NAMES_CONCRETE_STORES = ("node.py", "store/migrate", "store/sqlite/")
+CONCRETE_STORES = ("onthedot.store.postgres.", "onthedot.store.sqlite.")
+NAMES_CONCRETE_STORES = ("node.py", "store/migrate")
 
 
 def test_imports_point_one_way():
@@ -87,7 +89,9 @@ def test_rich_is_imported_only_where_a_table_is_drawn():
 
 def test_every_runtime_dependency_has_a_fence():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    names = {re.split(r"[^\w-]", line)[0] for line in project["dependencies"]}
+    extras = project["optional-dependencies"].values()
+    lines = [*project["dependencies"], *(line for extra in extras for line in extra)]
+    names = {re.split(r"[^\w-]", line)[0] for line in lines}
 
     assert names - FENCES.keys() == set(), "Say in FENCES where the new package may be imported."
 
@@ -111,8 +115,11 @@ def test_an_import_against_the_direction_is_found(path: str, fault: str):
     [
         ("concrete_stores", "roles/worker.py", "from onthedot.store import sqlite"),
         ("concrete_stores", "store/contract.py", "from .sqlite.driver import Writer"),
+        ("concrete_stores", "roles/worker.py", "from onthedot.store.postgres import open_store"),
+        ("concrete_stores", "store/sqlite/jobs.py", "from onthedot.store.postgres import clock"),
         ("broken_fences", "core/model.py", "import msgspec"),
         ("broken_fences", "store/contract.py", "import sqlite3"),
+        ("broken_fences", "store/sqlite/jobs.py", "import asyncpg"),
         ("broken_fences", "roles/worker.py", "def f():\n    from aiohttp import web"),
         ("broken_fences", "api/app.py", "import pandas"),
         ("eager_rich", "cli/table.py", "from rich.table import Table"),
@@ -136,8 +143,9 @@ def wrong_directions(module: Module) -> Iterator[str]:
 
 
 def concrete_stores(module: Module) -> Iterator[str]:
+    home = "onthedot." + ".".join(module.inside.split("/")[:2]) + "."
     for line, name in imports(module):
-        if f"{name}.".startswith("onthedot.store.sqlite."):
+        if f"{name}.".startswith(CONCRETE_STORES) and not f"{name}.".startswith(home):
             if not module.inside.startswith(NAMES_CONCRETE_STORES):
                 yield f"{module.path}:{line} imports {name}"
 

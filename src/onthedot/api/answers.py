@@ -10,7 +10,7 @@ from litestar import Response
 
 from onthedot.core.instants import format_instant
 from onthedot.ids import job_id, run_id
-from onthedot.store.contract import AttemptView, RunView
+from onthedot.store.values import AttemptView, RunView
 from onthedot.wire import AttemptOut, RunDetail, RunOut
 from onthedot.wire.jobs import instant_text
 

@@ -16,7 +16,7 @@ from litestar.exceptions import ClientException, InternalServerException
 from onthedot.core.model import Job
 from onthedot.errors import Invalid
 from onthedot.ids import NUMBER_MAX, shown
-from onthedot.store.contract import Receipt
+from onthedot.store.values import Receipt
 
 AnyRequest = Request[Any, Any, Any]
 

@@ -26,7 +26,7 @@ from onthedot.core.editing import Change, Standing
 from onthedot.core.instants import Instant, format_instant
 from onthedot.core.model import Job
 from onthedot.ids import job_id, parse_job_id, run_id
-from onthedot.store.contract import Made
+from onthedot.store.values import Made
 from onthedot.wire import (
     JobIn,
     JobList,
@@ -138,8 +138,8 @@ async def trigger_job(job: FromPath[str], request: AnyRequest, services: Given) 
         now=now,
         receipt=receipt_of(request, body, text),
     )
-    services.wake_worker()
-    services.wake_scheduler()
+    # A run that is due waits for a worker, any other for the scheduler that will bring it up.
+    (services.wake_worker if due <= now else services.wake_scheduler)()
     created = made.repeat
     if created is None:
         assert made.run is not None, "a store makes a run or repeats an answer"

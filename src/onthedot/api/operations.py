@@ -14,6 +14,7 @@ from onthedot.wire import (
     JobOut,
     JobPatch,
     LiveOut,
+    NodeList,
     OverviewOut,
     RunCancelled,
     RunCreated,
@@ -156,6 +157,18 @@ OPERATIONS: Final = (
             202: ("A node holds it and has been told.", RunCancelled),
         },
         problems=(401, 403, 404, 409, 503, 507),
+    ),
+    Operation(
+        id="listNodes",
+        method="get",
+        path="/v1/nodes",
+        tag="Server",
+        summary="List nodes, newest first",
+        description="Every server process that is remembered, the dead ones too; they are "
+        "forgotten with the history of their time.",
+        parameters=("limit", "cursor"),
+        answers={200: ("One page.", NodeList)},
+        problems=(401, 422, 503),
     ),
     Operation(
         id="getOverview",

@@ -11,24 +11,29 @@ from litestar.handlers import HTTPRouteHandler
 
 from onthedot.api.answers import answer
 from onthedot.api.health import health_out
+from onthedot.api.nodes import node_out
 from onthedot.api.services import Given, Services
-from onthedot.core.instants import MILLISECOND, Instant, format_instant
+from onthedot.core.instants import HOUR, MILLISECOND, Instant, format_instant
 from onthedot.ids import job_id, run_id
-from onthedot.store.contract import Overview, RunView
+from onthedot.store.values import NodeView, Overview, RunView
 from onthedot.wire import LatenessOut, OverviewOut, OverviewRun, UpcomingOut
 from onthedot.wire.jobs import instant_text
 
 LIMIT: Final = 50
+DEAD_SHOWN_US: Final = HOUR
 
 
 @get("/overview")
 async def get_overview(services: Given) -> Response[bytes]:
     now = services.clock.now()
     overview = await services.store.ledger.overview(limit=LIMIT, now=now)
-    return answer(overview_out(overview, services, now))
+    nodes = await services.store.nodes.all()
+    return answer(overview_out(overview, nodes, services, now))
 
 
-def overview_out(overview: Overview, services: Services, now: Instant) -> OverviewOut:
+def overview_out(
+    overview: Overview, nodes: Sequence[NodeView], services: Services, now: Instant
+) -> OverviewOut:
     names = overview.names
 
     def shown(views: list[RunView]) -> list[OverviewRun]:
@@ -53,7 +58,15 @@ def overview_out(overview: Overview, services: Services, now: Instant) -> Overvi
             for coming in overview.upcoming
         ],
         lateness=lateness_out(late),
+        nodes=[node_out(node) for node in shown_nodes(nodes, now)],
     )
+
+
+def shown_nodes(nodes: Sequence[NodeView], now: Instant) -> list[NodeView]:
+    """The living, and those that died lately: what is long gone concerns nobody on call."""
+    lately = now - DEAD_SHOWN_US
+    shown = [node for node in nodes if not node.dead or node.beat_at >= lately]
+    return sorted(shown, key=lambda node: node.dead)[:LIMIT]
 
 
 def lateness_us(view: RunView) -> int | None:

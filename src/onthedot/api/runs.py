@@ -15,7 +15,7 @@ from onthedot.api.services import Given
 from onthedot.core.states import Status
 from onthedot.errors import RunOver
 from onthedot.ids import parse_job_id, parse_run_id
-from onthedot.store.contract import CancelVerdict
+from onthedot.store.values import CancelVerdict
 from onthedot.wire import RunCancelled, RunList
 
 
@@ -37,10 +37,8 @@ async def list_runs(job: FromPath[str], request: AnyRequest, services: Given) ->
 @get("/runs/{run:str}")
 async def get_run(run: FromPath[str], services: Given) -> Response[bytes]:
     which = parse_run_id(run, services.installation)
-    now = services.clock.now()
-    view = await services.store.ledger.run(which.job, which.run, now=now)
-    attempts = await services.store.ledger.attempts(which.job, which.run, now=now)
-    return answer(run_detail(view, attempts, services.installation))
+    story = await services.store.ledger.story(which.job, which.run, now=services.clock.now())
+    return answer(run_detail(story.run, story.attempts, services.installation))
 
 
 @post("/runs/{run:str}/cancel")

@@ -76,7 +76,7 @@ def _serve(port: int) -> int:
             log_level="warning",  # the run log is the show
         )
         try:
-            code = run_server(settings, on_ready=narrator.begin)
+            code = run_server(settings, on_ready=lambda ready: narrator.begin(ready.url or ""))
         finally:
             _ignore_signals()
     narrator.raise_failure()

@@ -13,9 +13,12 @@ import click
 
 from onthedot import __version__
 from onthedot.cli import output
+from onthedot.cli.bench import bench
+from onthedot.cli.db import db_group
 from onthedot.cli.demo import demo
 from onthedot.cli.job import job_group
 from onthedot.cli.next import next_command
+from onthedot.cli.node import node_group
 from onthedot.cli.run import run_group
 from onthedot.cli.serve import serve
 from onthedot.errors import Invalid, OnthedotError, WrongUse
@@ -102,7 +105,7 @@ def cli() -> None:
     """
 
 
-for command in (serve, demo, job_group, run_group, next_command):
+for command in (serve, demo, job_group, run_group, next_command, node_group, db_group, bench):
     cli.add_command(command)
 
 

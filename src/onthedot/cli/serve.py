@@ -5,12 +5,15 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from onthedot import config
 from onthedot.cli import output
+
+if TYPE_CHECKING:
+    from onthedot.node import Ready
 
 FLAGS = ("host", "port", "database", "roles", "queues", "slots", "grace", "log_level")
 
@@ -44,7 +47,7 @@ def setting_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command(short_help="Run a server.")
 @setting_options
 def serve(**flags: str | None) -> int:
-    """Run a server: API, scheduler, worker and janitor, on an SQLite file.
+    """Run a server: API, scheduler, worker and janitor, on an SQLite file or on PostgreSQL.
 
     Settings come from onthedot.toml in the working folder, then from ONTHEDOT_* variables, then
     from these options. SIGTERM or Ctrl-C lets the runs in progress end, then stops.
@@ -53,6 +56,7 @@ def serve(**flags: str | None) -> int:
     Examples:
       onthedot serve
       onthedot serve --port 9000 --database sqlite:////var/lib/onthedot/onthedot.db
+      onthedot serve --database postgresql://onthedot@db/onthedot --roles scheduler,worker
       ONTHEDOT_API_KEY=... onthedot serve --host 0.0.0.0
     """
     settings = config.load(flags)
@@ -64,8 +68,19 @@ def serve(**flags: str | None) -> int:
     # The server brings the web framework and the event loop: no other command should pay for them.
     from onthedot.node import run_server
 
-    return run_server(settings, on_ready=_ready)
+    return run_server(settings, on_ready=lambda ready: output.note(_ready(ready, settings)))
 
 
-def _ready(url: str) -> None:
-    output.note(f"onthedot is ready at {url}" if "://" in url else "onthedot is ready, without API")
+def _ready(ready: Ready, settings: config.Settings) -> str:
+    place = "onthedot is ready" + (f" at {ready.url}" if ready.url else "")
+    if settings.roles == config.ROLES:
+        return place
+    duties = {"worker": f"worker ({settings.slots} slots, {_queues(settings.queues)})"}
+    doing = ", ".join(duties.get(role, role) for role in settings.roles)
+    return f"{place}: node {ready.node}, {doing}"
+
+
+def _queues(queues: tuple[str, ...]) -> str:
+    if not queues:
+        return "all queues"
+    return f"queue{'s' if len(queues) > 1 else ''} {', '.join(queues)}"

@@ -35,9 +35,10 @@ class Attempts:
     def start(self, run: LeasedRun, definition: Definition) -> None:
         under_way = UnderWay(run, self._bench.clock.now())
         self._holding.under_way[(run.job, run.run)] = under_way
-        under_way.task = asyncio.create_task(
-            self._attempt(under_way, definition), name=f"attempt-{run.job}-{run.run}"
-        )
+        loop = asyncio.get_running_loop()
+        under_way.task = loop.create_task(self._attempt(under_way, definition))
+        # A bare timer: asyncio.timeout would cost a short attempt more than all the rest of it.
+        under_way.timer = loop.call_later(definition.timeout_us / SECOND, _time_out, under_way)
 
     def obey(self, key: Key, wish: str) -> None:
         """Somebody wants this run to end: one that waits ends now, one under way is stopped."""
@@ -99,15 +100,15 @@ class Attempts:
     async def _perform(self, under_way: UnderWay, definition: Definition) -> Result | None:
         """Call the handler, no longer than the job allows. None: it was stopped from outside."""
         try:
-            async with asyncio.timeout(definition.timeout_us / SECOND):
-                return await self._bench.runner.run(self._call(under_way.run, definition))
-        except TimeoutError:
-            return timed_out(definition.timeout_us)
+            return await self._bench.runner.run(self._call(under_way.run, definition))
         except asyncio.CancelledError:
-            return None
+            return timed_out(definition.timeout_us) if under_way.timed_out else None
         except Exception as error:  # noqa: BLE001  (a mistake in a runner must not take the worker with it)
             warn("runner.failed", error=f"{type(error).__name__}: {error}")
             return Result(error=f"the runner failed: {type(error).__name__}: {error}")
+        finally:
+            if under_way.timer is not None:
+                under_way.timer.cancel()
 
     def _call(self, run: LeasedRun, definition: Definition) -> Call:
         return Call(
@@ -118,3 +119,10 @@ class Attempts:
             url=definition.handler_url,
             payload=definition.payload if run.payload is None else run.payload,
         )
+
+
+def _time_out(under_way: UnderWay) -> None:
+    """Its time is over: stop it, unless somebody else has stopped it already."""
+    if under_way.wish is None and under_way.task is not None:
+        under_way.timed_out = True
+        under_way.task.cancel()

@@ -27,6 +27,8 @@ class UnderWay:
     run: LeasedRun
     started: Instant
     task: asyncio.Task[None] | None = None
+    timer: asyncio.TimerHandle | None = None
+    timed_out: bool = False
     wish: str | None = None
     shown: bool = False
     ended: bool = False

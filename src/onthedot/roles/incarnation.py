@@ -9,10 +9,12 @@ A node that was declared dead ends this incarnation; the next one has a new numb
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from onthedot.clock import Clock
-from onthedot.core.instants import SECOND
+from onthedot.core.firing import AHEAD
+from onthedot.core.instants import SECOND, Instant
 from onthedot.core.model import Outcome
 from onthedot.errors import NodeDead, StoreError
 from onthedot.ids import Chance
@@ -28,7 +30,12 @@ from onthedot.roles.scheduler import Hands, NoHands, Scheduler
 from onthedot.roles.steward import Steward
 from onthedot.roles.supervisor import Supervisor
 from onthedot.roles.worker import Worker
-from onthedot.store.contract import NodeFacts, Store
+from onthedot.store.contract import Store
+from onthedot.store.values import NodeFacts
+
+Tell = Callable[[str, Iterable[Instant]], None]
+"""Hints for other nodes: 'queue' when runs are anybody's, 'clock' when the clock or the waiting
+runs have changed; at these instants, or at once if none are given."""
 
 FLUSH_TRIES = 50
 FLUSH_PAUSE_S = 0.1
@@ -36,7 +43,9 @@ FLUSH_PAUSE_S = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kit:
-    """What every incarnation of a node is built from. `alone`: no other node can be alive."""
+    """What every incarnation of a node is built from. `alone`: no other node can be alive, so
+    that nobody needs to be told anything.
+    """
 
     store: Store
     clock: Clock
@@ -47,6 +56,7 @@ class Kit:
     queues: tuple[str, ...] = ()
     retention_us: int
     alone: bool = False
+    tell: Tell = lambda what, ats: None
 
 
 async def join(kit: Kit) -> Incarnation:
@@ -72,12 +82,14 @@ class Incarnation:
         bench = Bench(clock, kit.chance, kit.runner, kit.installation, self._done)
         self._attempts = Attempts(bench, self._holding)
         self.worker = Worker(store, clock, member, self._holding, self._attempts, kit.queues)
+        self.worker.on_release = lambda: kit.tell("queue", ())
+        member.load = lambda: (len(self._holding.under_way), self._holding.waiting)
         hands: Hands = self.worker if "worker" in roles else NoHands()
-        self.scheduler = Scheduler(store, clock, member, hands)
-        self._finisher = Finisher(store, clock, member, self._holding, self.scheduler.expect)
+        self.scheduler = Scheduler(store, clock, member, hands, self._unowned)
+        self._finisher = Finisher(store, clock, member, self._holding, self._expect)
         self._finishing = Loop("finisher", self._finisher.step, clock)
         steward = Steward(store, clock, member, self._holding, self._attempts)
-        janitor = Janitor(store, clock, member, kit.retention_us, hands.look)
+        janitor = Janitor(store, clock, member, kit.retention_us, self._unowned)
         loops = {
             "": [Loop("heartbeat", member.step, clock)],
             "scheduler": [self.scheduler.loop],
@@ -98,6 +110,16 @@ class Incarnation:
             [loop for role in loops if role in ("", *roles) for loop in loops[role]], clock
         )
 
+    @property
+    def outcomes(self) -> int:
+        """Outcomes that the store does not have yet."""
+        return self._finisher.pending
+
+    @property
+    def in_hand(self) -> int:
+        """Runs that this node holds: waiting for their instant, under way, or ending."""
+        return self._holding.waiting + len(self._holding.under_way) + self._finisher.pending
+
     async def run(self, stop: asyncio.Event, *, grace_us: int) -> None:
         """Work until `stop`, then drain. Raises NodeDead when the others have given this
         node up.
@@ -111,6 +133,17 @@ class Incarnation:
         finally:
             await self.supervisor.cancel()
             await self._attempts.stop()
+
+    def _unowned(self, ats: Iterable[Instant] = ()) -> None:
+        """There are runs for anybody, or will be at these instants."""
+        self.worker.look()
+        self._kit.tell("queue", ats)
+
+    def _expect(self, at: Instant) -> None:
+        """A retry waits for this instant: the scheduler of its shard may be another node's."""
+        self.scheduler.expect(at)
+        if at <= self._kit.clock.now() + AHEAD:
+            self._kit.tell("clock", ())
 
     def _done(self, outcome: Outcome) -> None:
         self._finisher.add(outcome)

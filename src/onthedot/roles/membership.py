@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from onthedot.clock import Clock, DatabaseClock
 from onthedot.core.recovery import BEAT_S, Offset, judge_offset, may_judge, may_start, shards_of
 from onthedot.observe.events import warn
 from onthedot.store.contract import Store
+from onthedot.store.values import Load
 
 
 class Membership:
-    """Made after joining; `joined_sent` is when the request to join was sent."""
+    """Made after joining; `joined_sent` is when the request to join was sent.
+
+    `load` says how many attempts are under way and how many claimed runs wait, for the others
+    to see.
+    """
 
     def __init__(self, store: Store, clock: Clock, *, number: int, joined_sent: float) -> None:
         self.number = number
+        self.load: Callable[[], tuple[int, int]] = lambda: (0, 0)
         self.shards = shards_of(number, [number])
         self._store = store
         self._clock = clock
@@ -24,7 +32,9 @@ class Membership:
         """Send one heartbeat. It counts from when it was sent: the answer may have taken long."""
         sent = self._clock.monotonic()
         try:
-            beat = await self._store.nodes.beat(self.number, now=self._clock.now())
+            beat = await self._store.nodes.beat(
+                self.number, now=self._clock.now(), load=self._load()
+            )
         except BaseException:
             self._answering_since = None
             raise
@@ -34,6 +44,11 @@ class Membership:
             self._answering_since = sent
         self.shards = shards_of(self.number, beat.schedulers)
         return BEAT_S
+
+    def _load(self) -> Load:
+        running, held = self.load()
+        offset_us = self._clock.offset_us() if isinstance(self._clock, DatabaseClock) else 0
+        return Load(running, held, offset_us)
 
     async def _set_clock(self) -> None:
         """Where the database has a clock of its own, learn its time anew with every heartbeat."""

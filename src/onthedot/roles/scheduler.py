@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from onthedot.clock import Clock
@@ -21,6 +21,7 @@ SCAN_S = 0.4
 in memory more than half a second before its instant, whether hints arrive or not."""
 
 PEEK_MAX = 2_000
+BUSY_GROUPS = 4
 PROMOTE_MAX = 1_000
 RULES_MAX = 50_000
 
@@ -32,7 +33,6 @@ class Hands(Protocol):
     def queues(self) -> tuple[str, ...]: ...
     def room(self) -> int: ...
     def accept(self, runs: Sequence[LeasedRun]) -> None: ...
-    def look(self) -> None: ...
 
 
 class NoHands:
@@ -46,37 +46,62 @@ class NoHands:
     def accept(self, runs: Sequence[LeasedRun]) -> None:
         assert not runs
 
-    def look(self) -> None:
-        return
-
 
 class Scheduler:
-    def __init__(self, store: Store, clock: Clock, member: Membership, hands: Hands) -> None:
+    """`on_unowned` is told when runs come up that are anybody's."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        member: Membership,
+        hands: Hands,
+        on_unowned: Callable[[Iterable[Instant]], None],
+    ) -> None:
         self.loop = Loop("scheduler", self.step, clock)
+        self._on_unowned = on_unowned
         self._store = store
         self._clock = clock
         self._member = member
         self._hands = hands
         self._rules: dict[int, Rule] = {}
+        self._busy = False
+        self.claimed_until: Instant = 0
+        """Nothing that this node looks after was left unclaimed up to here."""
 
     async def step(self) -> float:
         if not self._member.may_start():
             return SCAN_S
         now = self._clock.now()
+        more = False
         try:
-            more = await self._fire(now, now + AHEAD)
+            for shards in self._groups():
+                more = await self._fire(shards, now, now + AHEAD) or more
         except Taken:
             return 0.0  # somebody was quicker, or a job was edited: read again
+        self._busy = more
         more = await self._promote(now, now + AHEAD) or more
-        return 0.0 if more else SCAN_S
+        if more:
+            return 0.0
+        self.claimed_until = now + AHEAD
+        return SCAN_S
 
     def expect(self, at: Instant) -> None:
         """A hint: a waiting run comes up at this instant."""
         if at <= self._clock.now() + AHEAD:
             self.loop.nudge()
 
-    async def _fire(self, now: Instant, until: Instant) -> bool:
-        peeked = await self._store.clock.peek(self._member.shards, until=until, limit=PEEK_MAX)
+    def _groups(self) -> list[frozenset[int]]:
+        """All shards at once; a few at a time when there is more than one claim can take.
+
+        Entries of one shard that go back together share rows: the more of them, the cheaper.
+        """
+        shards = sorted(self._member.shards)
+        parts = BUSY_GROUPS if self._busy else 1
+        return [frozenset(group) for part in range(parts) if (group := shards[part::parts])]
+
+    async def _fire(self, shards: frozenset[int], now: Instant, until: Instant) -> bool:
+        peeked = await self._store.clock.peek(shards, until=until, limit=PEEK_MAX)
         if not peeked.entries:
             return False
         await self._learn(peeked.entries)
@@ -88,7 +113,8 @@ class Scheduler:
         leased = await self._store.clock.fire(plan, lessee=self._lessee(), now=now)
         self._hands.accept(leased)
         if len(leased) < len(plan.runs):
-            self._hands.look()
+            mine = {(run.job, run.run) for run in leased}
+            self._on_unowned({run.at for run in plan.runs if (run.job, run.run) not in mine})
         return peeked.more
 
     async def _promote(self, now: Instant, until: Instant) -> bool:
@@ -101,7 +127,7 @@ class Scheduler:
         )
         self._hands.accept(promoted.leased)
         if len(promoted.leased) < promoted.moved:
-            self._hands.look()
+            self._on_unowned(promoted.unowned)
         return promoted.moved >= PROMOTE_MAX
 
     def _lessee(self) -> Lessee:

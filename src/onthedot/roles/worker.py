@@ -6,7 +6,7 @@ It gets runs in two ways: claimed ahead by the scheduler of the same node, or le
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from onthedot.clock import Clock
 from onthedot.core.firing import VersionRef
@@ -35,6 +35,7 @@ class Worker:
         queues: tuple[str, ...] = (),
     ) -> None:
         self.loop = Loop("worker", self.step, clock)
+        self.on_release: Callable[[], None] = lambda: None
         self._store = store
         self._clock = clock
         self._member = member
@@ -152,3 +153,4 @@ class Worker:
         if runs:
             refs = [ref(run) for run in runs]
             await self._store.runs.release(self._member.number, refs, now=self._clock.now())
+            self.on_release()

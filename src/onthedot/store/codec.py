@@ -4,13 +4,16 @@ text.
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Any
+
+import msgspec
 
 from onthedot.core.model import Backoff, Definition, Once, Rule, Schedule
 from onthedot.core.schedules import from_spec, to_spec
 from onthedot.core.states import Status
+
+_KEPT = tuple(each.name for each in fields(Definition) if each.name != "payload")
 
 STATUS_CODES = {
     Status.SUCCEEDED: 1,
@@ -28,18 +31,17 @@ STATUS_OF_CODE = {code: status for status, code in STATUS_CODES.items()} | {RETR
 
 def definition_text(definition: Definition) -> str:
     """A definition without its payload, which has a column of its own."""
-    fields = asdict(definition)
-    del fields["payload"]
-    fields["schedule"] = _schedule_spec(definition.schedule)
-    return _text(fields)
+    values = {name: getattr(definition, name) for name in _KEPT}
+    values["schedule"] = _schedule_spec(definition.schedule)
+    return _text(values)
 
 
 def definition_from(text: str, payload: str) -> Definition:
-    fields: dict[str, Any] = json.loads(text)
-    fields["schedule"] = _schedule_from(fields["schedule"])
-    fields["backoff"] = Backoff(**fields["backoff"])
-    fields["tags"] = tuple(fields["tags"])
-    return Definition(payload=payload, **fields)
+    values: dict[str, Any] = msgspec.json.decode(text)
+    values["schedule"] = _schedule_from(values["schedule"])
+    values["backoff"] = Backoff(**values["backoff"])
+    values["tags"] = tuple(values["tags"])
+    return Definition(payload=payload, **values)
 
 
 def rule_text(rule: Rule) -> str:
@@ -55,8 +57,8 @@ def rule_text(rule: Rule) -> str:
 
 
 def rule_from(text: str) -> Rule:
-    fields: dict[str, Any] = json.loads(text)
-    return Rule(**fields | {"schedule": from_spec(fields["schedule"])})
+    values: dict[str, Any] = msgspec.json.decode(text)
+    return Rule(**values | {"schedule": from_spec(values["schedule"])})
 
 
 def _schedule_spec(schedule: Schedule) -> dict[str, str | int] | None:
@@ -72,4 +74,4 @@ def _schedule_from(spec: dict[str, Any] | None) -> Schedule:
 
 
 def _text(value: object) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return msgspec.json.encode(value).decode()

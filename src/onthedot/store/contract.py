@@ -24,11 +24,13 @@ from onthedot.core.model import (
     RunRef,
 )
 from onthedot.store.values import (
-    AttemptView,
+    IDLE,
     Beat,
     CancelVerdict,
+    Costs,
     Finished,
     Lessee,
+    Load,
     Made,
     NodeFacts,
     NodeView,
@@ -36,34 +38,11 @@ from onthedot.store.values import (
     Peeked,
     Promoted,
     Receipt,
+    RunStory,
     RunView,
     Signal,
-    Upcoming,
+    Totals,
 )
-
-__all__ = [
-    "AttemptView",
-    "Beat",
-    "CancelVerdict",
-    "ClockVerbs",
-    "Finished",
-    "JobVerbs",
-    "LedgerVerbs",
-    "Made",
-    "NodeFacts",
-    "NodeVerbs",
-    "NodeView",
-    "Overview",
-    "Peeked",
-    "Promoted",
-    "Receipt",
-    "RunVerbs",
-    "RunView",
-    "Signal",
-    "Store",
-    "Upcoming",
-    "UpkeepVerbs",
-]
 
 
 class ClockVerbs(Protocol):
@@ -105,6 +84,13 @@ class JobVerbs(Protocol):
         Raises KeyTaken if a job of the namespace has this key. A repeated receipt changes
         nothing and returns the kept answer; the same key with another fingerprint raises
         IdempotencyMismatch.
+        """
+        ...
+
+    async def create_many(self, definitions: Sequence[Definition], *, now: Instant) -> list[int]:
+        """Many new jobs, all or none, each as `create` makes it; returns their numbers.
+
+        Raises KeyTaken if any of their keys is taken.
         """
         ...
 
@@ -229,8 +215,8 @@ class NodeVerbs(Protocol):
         """A new node; its number is higher than every earlier one."""
         ...
 
-    async def beat(self, node: int, *, now: Instant) -> Beat:
-        """Prolong the lease, or raise NodeDead."""
+    async def beat(self, node: int, *, now: Instant, load: Load = IDLE) -> Beat:
+        """Prolong the lease and remember the load, or raise NodeDead."""
         ...
 
     async def bury(
@@ -263,14 +249,19 @@ class LedgerVerbs(Protocol):
         """One run wherever it is, also when its job was deleted; NotFound if there is none."""
         ...
 
-    async def attempts(self, job: int, run: int, *, now: Instant) -> list[AttemptView]:
-        """Every attempt of a run, first to last, the live one included."""
+    async def story(self, job: int, run: int, *, now: Instant) -> RunStory:
+        """One run with every attempt, first to last, the live one included, seen at one moment."""
         ...
 
     async def page(
         self, job: int, *, before: int | None, limit: int, now: Instant
     ) -> list[RunView]:
         """Runs and records of a job, highest number first, with numbers under `before`."""
+        ...
+
+    async def totals(self, *, until: Instant) -> Totals:
+        """Count every run due up to an instant, wherever it is. It reads all of them: for benches
+        and checks, not for pages."""
         ...
 
     async def overview(self, *, limit: int, now: Instant) -> Overview:
@@ -293,6 +284,10 @@ class UpkeepVerbs(Protocol):
 
     async def installation(self) -> str:
         """The random id of this installation, part of every public run id."""
+        ...
+
+    async def costs(self) -> Costs | None:
+        """What was written so far; None if the store does not count."""
         ...
 
     async def ping(self) -> None:

@@ -9,7 +9,7 @@ from onthedot.core.instants import Instant
 from onthedot.core.model import Job
 from onthedot.core.states import live_status
 from onthedot.store.codec import STATUS_OF_CODE, definition_from
-from onthedot.store.values import AttemptView, Beat, NodeFacts, NodeView, RunView
+from onthedot.store.values import AttemptView, Beat, Load, NodeFacts, NodeView, RunView
 
 
 def job_of(row: Sequence[Any]) -> Job:
@@ -93,7 +93,8 @@ def live_attempt(run: RunView) -> AttemptView:
 
 
 def node_of(row: Sequence[Any]) -> NodeView:
-    number, boot_id, host, pid, process, roles, slots, version, joined_at, beat_at, dead_at = row
+    number, boot_id, host, pid, process, roles, slots, version, *rest = row
+    joined_at, beat_at, dead_at, running, held, offset_us = rest
     return NodeView(
         number=number,
         facts=NodeFacts(
@@ -108,6 +109,7 @@ def node_of(row: Sequence[Any]) -> NodeView:
         joined_at=joined_at,
         beat_at=beat_at,
         dead=dead_at is not None,
+        load=Load(running, held, offset_us),
     )
 
 

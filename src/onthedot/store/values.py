@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from onthedot.core.instants import Instant
 from onthedot.core.model import Cut, Entry, Job, LeasedRun, NewRun
@@ -69,10 +69,13 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Promoted:
-    """`leased` runs are the node's own now; `moved` counts all that left the waiting table."""
+    """`leased` runs are the node's own now; `moved` counts all that left the waiting table.
+    `unowned`: when runs come up for anybody, as far as the store tells.
+    """
 
     leased: list[LeasedRun]
     moved: int
+    unowned: tuple[Instant, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +123,20 @@ class NodeFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class Load:
+    """What a node says about itself with every heartbeat: attempts under way, claimed runs that
+    wait in its memory, and how far the database's clock is ahead of its machine's.
+    """
+
+    running: int = 0
+    held: int = 0
+    offset_us: int = 0
+
+
+IDLE: Final = Load()
+
+
+@dataclass(frozen=True, slots=True)
 class Beat:
     """The answer to a heartbeat: the live nodes that have the scheduler role, by number."""
 
@@ -133,6 +150,7 @@ class NodeView:
     joined_at: Instant
     beat_at: Instant
     dead: bool
+    load: Load = IDLE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +185,31 @@ class RunView:
     reason: str | None = None
     until: Instant | None = None
     count: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunStory:
+    run: RunView
+    attempts: list[AttemptView]
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The ledger counted: `records` rows, of so many different `runs`; equal if all is well."""
+
+    records: int
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What a store has written since it was made, history apart."""
+
+    row_versions: int
+    wal_bytes: int
+
+    def __sub__(self, before: Costs) -> Costs:
+        return Costs(self.row_versions - before.row_versions, self.wal_bytes - before.wal_bytes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from onthedot.wire.definitions import definition_of, patched, trigger_due, trigger_payload
 from onthedot.wire.jobs import BackoffIn, BackoffOut, JobIn, JobList, JobOut, JobPatch, job_out
+from onthedot.wire.nodes import LoadOut, NodeList, NodeOut
 from onthedot.wire.reading import Malformed, payload_text, read
 from onthedot.wire.runs import (
     AttemptOut,
@@ -33,7 +34,10 @@ __all__ = [
     "JobPatch",
     "LatenessOut",
     "LiveOut",
+    "LoadOut",
     "Malformed",
+    "NodeList",
+    "NodeOut",
     "OverviewOut",
     "OverviewRun",
     "Problem",

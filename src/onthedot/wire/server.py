@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from onthedot.core.states import Status
 from onthedot.wire.jobs import InstantText
+from onthedot.wire.nodes import NodeOut
 
 
 class Problem(Struct, kw_only=True, frozen=True, rename="camel"):
@@ -87,3 +88,4 @@ class OverviewOut(Struct, kw_only=True, frozen=True, rename="camel"):
     recent: list[OverviewRun]
     upcoming: list[UpcomingOut]
     lateness: LatenessOut
+    nodes: list[NodeOut]

@@ -4,6 +4,7 @@
 const POLL_MS = 1000;
 const PATIENCE_MS = 5000;
 const PANEL_RUNS = 20;
+const OFFSET_MS = 500; // a machine whose clock is off by more deserves a look
 
 const $ = (id) => document.getElementById(id);
 const MARKS = { succeeded: "good", running: "good", failed: "bad", lost: "bad", missed: "fair" };
@@ -135,6 +136,17 @@ function drawRecent(row, run) {
   drawRun(row, run);
 }
 
+function drawNode(row, node) {
+  put(row, ".name", node.host, `process ${node.pid}, version ${node.version}`).disabled = true;
+  const offset = node.clockOffsetMs == null ? "" : `clock ${Math.abs(node.clockOffsetMs) < 1 ? "exact" : `off by ${span(node.clockOffsetMs)}`}`;
+  note(row, parts(`node ${node.nodeId}`, node.roles.join(", "), offset), Math.abs(node.clockOffsetMs ?? 0) >= OFFSET_MS);
+  const works = node.alive && node.roles.includes("worker");
+  const held = works && node.load.held ? `, ${node.load.held} waiting` : "";
+  put(row, ".what", works ? `${node.load.running} of ${node.slots} slots in use${held}` : node.alive ? "" : "gone");
+  put(row, ".when", `${since(node.beatAt)} ago`, `last heartbeat ${node.beatAt}`);
+  row.classList.toggle("gone", !node.alive);
+}
+
 function drawStrip(runs) {
   const timed = runs.filter((run) => run.latenessMs != null).reverse();
   $("strip").replaceChildren(
@@ -167,6 +179,7 @@ function draw(view) {
   fill($("upcoming"), view.upcoming.slice(0, 12), (item) => item.jobId + item.due, drawNext);
   fill($("failed"), view.failed.slice(0, 12), (run) => run.runId, drawFailed);
   fill($("recent"), view.recent.slice(0, 20), (run) => `${run.runId}.${run.attempt}`, drawRecent);
+  fill($("nodes"), view.nodes, (node) => node.nodeId, drawNode);
   drawStrip(view.recent);
 }
 

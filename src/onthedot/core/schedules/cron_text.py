@@ -216,7 +216,8 @@ def _wrong_count(expression: str, parts: list[str]) -> InvalidCron:
         hint = "Seconds are not available in cron: leave them out, or use `every` (1 s or more)."
     elif len(parts) == 7:
         hint = "Neither seconds nor years are available: keep the five fields between them."
-    return _invalid(f"{expression!r} has {len(parts)} fields, five are needed", hint)
+    has = "1 field" if len(parts) == 1 else f"{len(parts)} fields"
+    return _invalid(f"{expression!r} has {has}, five are needed", hint)
 
 
 def _bad(field: _Field, item: str, expression: str, why: str, hint: str = "") -> InvalidCron:

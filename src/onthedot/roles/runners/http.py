@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from types import MappingProxyType
 
 import aiohttp
@@ -63,26 +65,28 @@ def _headers(call: Call) -> dict[str, str]:
 async def _beginning(response: aiohttp.ClientResponse) -> str:
     """As much of the body as is kept; the rest is not even read."""
     read = bytearray()
-    while len(read) <= OUTPUT_BYTES_MAX:
-        chunk = await response.content.read(OUTPUT_BYTES_MAX + 1 - len(read))
-        if not chunk:
-            break
-        read += chunk
-    return read.decode(_charset(response), "replace")
-
-
-def _charset(response: aiohttp.ClientResponse) -> str:
+    # The status has come and decides; a body that breaks off is kept as far as it came.
+    with contextlib.suppress(aiohttp.ClientPayloadError, aiohttp.ClientConnectionError):
+        while len(read) <= OUTPUT_BYTES_MAX:
+            chunk = await response.content.read(OUTPUT_BYTES_MAX + 1 - len(read))
+            if not chunk:
+                break
+            read += chunk
     try:
-        return response.get_encoding()
-    except (LookupError, RuntimeError):
-        return "utf-8"
+        return read.decode(response.charset or "utf-8", "replace")
+    except (LookupError, ValueError):  # a charset that nobody knows, or that is none for text
+        return read.decode("utf-8", "replace")
 
 
 def _in_words(error: Exception) -> str:
     """What went wrong on the way, as a sentence with the cause in it."""
     if isinstance(error, aiohttp.ClientConnectorError):
-        reason = error.os_error.strerror or str(error.os_error)
+        # Several addresses make asyncio word it itself; the number has the plain reason.
+        number = error.os_error.errno
+        reason = os.strerror(number) if number else str(error.os_error)
         return f"cannot connect to {error.host}:{error.port}: {reason}"
+    if isinstance(error, aiohttp.ClientResponseError):
+        return f"the answer is not HTTP: {error.message}"
     if isinstance(error, aiohttp.ServerDisconnectedError):
         return "the server closed the connection without an answer"
     return f"network error: {type(error).__name__}: {error}".rstrip(": ")

@@ -12,7 +12,7 @@ from onthedot.store.refusals import no_such_run
 from onthedot.store.rows import live_attempt, live_run, past_attempt, past_run
 from onthedot.store.sqlite.database import Database
 from onthedot.store.sqlite.statements import SQL
-from onthedot.store.values import AttemptView, Overview, RunView, Upcoming
+from onthedot.store.values import AttemptView, Overview, RunStory, RunView, Totals, Upcoming
 
 _NEWEST = (1 << 63) - 1
 
@@ -24,14 +24,21 @@ class Ledger:
     async def run(self, job: int, run: int, *, now: Instant) -> RunView:
         return await self._database.read(lambda db: _run(db, job, run, now))
 
-    async def attempts(self, job: int, run: int, *, now: Instant) -> list[AttemptView]:
-        return await self._database.read(lambda db: _attempts(db, job, run, now))
+    async def story(self, job: int, run: int, *, now: Instant) -> RunStory:
+        return await self._database.read(
+            lambda db: RunStory(_run(db, job, run, now), _attempts(db, job, run, now))
+        )
 
     async def page(
         self, job: int, *, before: int | None, limit: int, now: Instant
     ) -> list[RunView]:
         below = _NEWEST if before is None else before
         return await self._database.read(lambda db: _page(db, job, below, limit, now))
+
+    async def totals(self, *, until: Instant) -> Totals:
+        return await self._database.read(
+            lambda db: Totals(*db.execute(SQL["ledger.totals"], {"until": until}).fetchone())
+        )
 
     async def overview(self, *, limit: int, now: Instant) -> Overview:
         return await self._database.read(lambda db: _overview(db, limit, now))

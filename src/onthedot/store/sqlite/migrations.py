@@ -5,9 +5,11 @@ other.
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 
 from onthedot.core.model import SHARDS
 from onthedot.store.refusals import newer_schema
+from onthedot.store.sqlite.database import connect, translated
 from onthedot.store.sqlite.statements import MIGRATIONS, SQL
 
 
@@ -32,6 +34,17 @@ def migrate(connection: sqlite3.Connection, *, installation: str) -> None:
     except BaseException:
         connection.execute("rollback")
         raise
+
+
+def inspected(path: str) -> tuple[int, bool]:
+    """The schema of a file, 0 if it has none of ours, and whether it holds anything else."""
+    try:
+        with closing(connect(path, read_only=True)) as connection:
+            if connection.execute(SQL["inspect.ours"]).fetchone()[0]:
+                return _schema(connection), False
+            return 0, bool(connection.execute(SQL["inspect.strangers"]).fetchone()[0])
+    except sqlite3.Error as error:
+        raise translated(error) from error
 
 
 def _schema(connection: sqlite3.Connection) -> int:

@@ -11,7 +11,7 @@ from onthedot.store.refusals import node_dead
 from onthedot.store.rows import beat_of, node_of
 from onthedot.store.sqlite.database import Database
 from onthedot.store.sqlite.statements import SQL
-from onthedot.store.values import Beat, NodeFacts, NodeView
+from onthedot.store.values import IDLE, Beat, Load, NodeFacts, NodeView
 
 
 class Nodes:
@@ -21,8 +21,8 @@ class Nodes:
     async def join(self, facts: NodeFacts, *, now: Instant) -> int:
         return await self._database.write(lambda db: _join(db, facts, now))
 
-    async def beat(self, node: int, *, now: Instant) -> Beat:
-        return await self._database.write(lambda db: _beat(db, node, now))
+    async def beat(self, node: int, *, now: Instant, load: Load = IDLE) -> Beat:
+        return await self._database.write(lambda db: _beat(db, node, now, load))
 
     async def bury(
         self, *, silent_before: Instant, gone: Sequence[int] = (), now: Instant
@@ -55,9 +55,9 @@ def _join(db: sqlite3.Connection, facts: NodeFacts, now: Instant) -> int:
     return number
 
 
-def _beat(db: sqlite3.Connection, node: int, now: Instant) -> Beat:
+def _beat(db: sqlite3.Connection, node: int, now: Instant, load: Load) -> Beat:
     require_alive(db, node)
-    db.execute(SQL["nodes.beat"], {"node": node, "now": now})
+    db.execute(SQL["nodes.beat"], {"node": node, "now": now, **asdict(load)})
     return beat_of(db.execute(SQL["nodes.alive"]).fetchall())
 
 

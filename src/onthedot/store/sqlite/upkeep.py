@@ -7,6 +7,7 @@ import sqlite3
 from onthedot.core.instants import Instant
 from onthedot.store.sqlite.database import Database
 from onthedot.store.sqlite.statements import SQL
+from onthedot.store.values import Costs
 
 _BY_AGE = ("upkeep.old_history", "upkeep.old_versions", "upkeep.old_nodes")
 
@@ -25,6 +26,9 @@ class Upkeep:
         return await self._database.read(
             lambda db: str(db.execute(SQL["upkeep.installation"]).fetchone()[0])
         )
+
+    async def costs(self) -> Costs | None:
+        return None
 
     async def ping(self) -> None:
         await self._database.write(lambda db: db.execute(SQL["upkeep.installation"]).fetchone())

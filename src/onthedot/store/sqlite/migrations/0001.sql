@@ -175,6 +175,9 @@ create table node (
   version text not null,
   joined_at integer not null,
   beat_at integer not null,
+  running integer not null default 0,
+  held integer not null default 0,
+  offset_us integer not null default 0,
   dead_at integer,
   settled integer not null default 0
 ) strict;

@@ -98,3 +98,13 @@ limit 1
 select (select count(*) from job),
   (select count(*) from run where owner is null and at <= :now),
   (select count(*) from aside)
+
+-- name: ledger.totals
+select count(*), count(distinct job || '-' || run)
+from (
+  select job, run from history where status <> 7 and due <= :until
+  union all
+  select job, run from run where due <= :until
+  union all
+  select job, run from waiting where due <= :until
+)

@@ -8,7 +8,7 @@ select exists (select 1 from node where id = ? and dead_at is null)
 -- name: nodes.beat
 -- why: max, since a clock set back must not make a living node look silent
 update node
-set beat_at = max(beat_at, :now)
+set beat_at = max(beat_at, :now), running = :running, held = :held, offset_us = :offset_us
 where id = :node and dead_at is null
 
 -- name: nodes.alive
@@ -39,6 +39,7 @@ set settled = 1
 where id = ?
 
 -- name: nodes.all
-select id, boot_id, host, pid, process, roles, slots, version, joined_at, beat_at, dead_at
+select id, boot_id, host, pid, process, roles, slots, version, joined_at, beat_at, dead_at,
+  running, held, offset_us
 from node
 order by id desc

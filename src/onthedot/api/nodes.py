@@ -1,0 +1,45 @@
+"""The route of nodes: who is there and who was."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from litestar import Response, get
+from litestar.handlers import HTTPRouteHandler
+
+from onthedot.api.answers import answer
+from onthedot.api.asking import AnyRequest, cursor_of, cursor_text, limit_of
+from onthedot.api.services import Given
+from onthedot.core.instants import MILLISECOND, format_instant
+from onthedot.store.values import NodeView
+from onthedot.wire import LoadOut, NodeList, NodeOut
+
+
+@get("/nodes")
+async def list_nodes(request: AnyRequest, services: Given) -> Response[bytes]:
+    limit, before = limit_of(request), cursor_of(request, "nodes")
+    nodes = [
+        node for node in await services.store.nodes.all() if before is None or node.number < before
+    ]
+    more = cursor_text("nodes", nodes[limit - 1].number) if len(nodes) > limit else None
+    return answer(NodeList(nodes=[node_out(node) for node in nodes[:limit]], next_cursor=more))
+
+
+def node_out(node: NodeView) -> NodeOut:
+    """What the dead last said about their load is no longer so: it is not shown."""
+    return NodeOut(
+        node_id=str(node.number),
+        host=node.facts.host,
+        pid=node.facts.pid,
+        roles=list(node.facts.roles),
+        slots=node.facts.slots,
+        version=node.facts.version,
+        joined_at=format_instant(node.joined_at),
+        beat_at=format_instant(node.beat_at),
+        alive=not node.dead,
+        load=None if node.dead else LoadOut(running=node.load.running, held=node.load.held),
+        clock_offset_ms=None if node.dead else node.load.offset_us / MILLISECOND,
+    )
+
+
+ROUTES: Final[list[HTTPRouteHandler]] = [list_nodes]

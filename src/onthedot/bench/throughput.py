@@ -1,0 +1,213 @@
+"""How many runs a second: due, claimed, called, in history, with every guarantee on.
+
+Schedules are not waited for. The engine is given a clock of which the bench turns the hands: as
+soon as too little is in the node's hands, time goes on by a step. So the engine is saturated, and
+yet every occurrence is claimed and started at its instant, as in real life. Lateness is measured
+in real time, from the moment at which an instant came to the call of its handler.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
+
+from onthedot.bench.population import definitions, due_until
+from onthedot.core.instants import SECOND, Instant
+from onthedot.core.outcomes import Result
+from onthedot.core.schedules import Every
+from onthedot.ids import SystemChance
+from onthedot.roles.incarnation import Incarnation, Kit, join
+from onthedot.roles.runners import Call
+from onthedot.store.contract import Store
+from onthedot.store.values import Costs, NodeFacts
+
+CHUNK = 20_000
+SLOTS = 2_000
+IN_HAND = 12_000
+"""Time goes on when all that is due was claimed and the node holds fewer runs than this."""
+
+TARGET_A_TURN = 8_000
+WATCH_S = 0.002
+QUIET_S = 0.2
+QUIET_LOOKS = 8
+SETTLE_S = 120.0
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """What a bench found. `lost` and `recorded_twice` are counted in the ledger, after the end."""
+
+    runs: int
+    seconds: float
+    jobs: int
+    load_seconds: float
+    lateness_s: list[float]
+    python_us_per_run: float
+    costs: Costs | None
+    all_runs: int
+    lost: int
+    recorded_twice: int
+
+
+class TurnedClock:
+    """A clock whose hands the bench turns; durations are real."""
+
+    def __init__(self) -> None:
+        self._now = time.time_ns() // 1_000
+        self.turns: list[tuple[Instant, float]] = [(self._now, time.perf_counter())]
+
+    def now(self) -> Instant:
+        return self._now
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    def turn(self, by_us: int) -> None:
+        self._now += by_us
+        self.turns.append((self._now, time.perf_counter()))
+
+    def came(self, instant: Instant) -> float:
+        """When, in real time, this instant came."""
+        place = bisect_left(self.turns, (instant, 0.0))
+        return self.turns[min(place, len(self.turns) - 1)][1]
+
+
+class NoHandler:
+    """In place of the HTTP call, behind the same interface: it notes when it is called."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Instant, float]] = []
+
+    async def run(self, call: Call) -> Result:
+        self.calls.append((call.scheduled_for, time.perf_counter()))
+        return Result()
+
+    async def close(self) -> None:
+        return
+
+
+async def measure(store: Store, *, seconds: float, jobs: int, say: Progress) -> Throughput:
+    """Load the schedules, fire them for so long, let everything end, and count the ledger."""
+    clock, handler = TurnedClock(), NoHandler()
+    await store.upkeep.prepare(now=clock.now())
+    began = time.perf_counter()
+    population = await _load(store, clock, jobs, say)
+    load_seconds = time.perf_counter() - began
+    before = await store.upkeep.costs()
+    node = await _Node.start(store, clock, handler)
+    cpu, began = time.process_time(), time.perf_counter()
+    await node.drive(seconds, _step_us(population), say)
+    runs, took = len(handler.calls), time.perf_counter() - began
+    cpu = time.process_time() - cpu
+    say("letting everything end")
+    await node.settle()
+    after = await store.upkeep.costs()
+    await node.stop()
+    totals = await store.ledger.totals(until=clock.now())
+    return Throughput(
+        runs=runs,
+        seconds=took,
+        jobs=jobs,
+        load_seconds=load_seconds,
+        lateness_s=sorted(at - clock.came(due) for due, at in handler.calls[:runs]),
+        python_us_per_run=cpu * 1e6 / max(1, runs),
+        costs=None if before is None or after is None else after - before,
+        all_runs=len(handler.calls),
+        lost=due_until(population, clock.now()) - totals.runs,
+        recorded_twice=totals.records - totals.runs,
+    )
+
+
+class _Node:
+    """One node, scheduler and worker in one process, as `onthedot serve` runs them."""
+
+    def __init__(self, clock: TurnedClock, handler: NoHandler, incarnation: Incarnation) -> None:
+        self._clock = clock
+        self._handler = handler
+        self._incarnation = incarnation
+        self._stop = asyncio.Event()
+        self._working = asyncio.create_task(
+            incarnation.run(self._stop, grace_us=SECOND), name="bench-node"
+        )
+
+    @classmethod
+    async def start(cls, store: Store, clock: TurnedClock, handler: NoHandler) -> _Node:
+        facts = NodeFacts(
+            boot_id="bench",
+            host="bench",
+            pid=1,
+            roles=("scheduler", "worker"),
+            slots=SLOTS,
+            version="bench",
+        )
+        kit = Kit(
+            store=store,
+            clock=clock,
+            chance=SystemChance(),
+            runner=handler,
+            facts=facts,
+            installation="bench",
+            retention_us=SECOND,
+        )
+        return cls(clock, handler, await join(kit))
+
+    async def drive(self, seconds: float, step_us: int, say: Progress) -> None:
+        """Turn the clock whenever the node has too little in its hands."""
+        end = said = time.perf_counter()
+        end += seconds
+        while (now := time.perf_counter()) < end and not self._working.done():
+            kept_up = self._incarnation.scheduler.claimed_until >= self._clock.now()
+            if kept_up and self._incarnation.in_hand < IN_HAND:
+                self._clock.turn(step_us)
+                self._nudge()
+            await asyncio.sleep(WATCH_S)
+            if now - said >= 1.0:
+                said = now
+                say(f"{len(self._handler.calls):,} runs")
+
+    async def settle(self) -> None:
+        """Time stands still until nothing more is called and nothing is in hand."""
+        end, called, quiet = time.perf_counter() + SETTLE_S, -1, 0
+        while quiet < QUIET_LOOKS and time.perf_counter() < end and not self._working.done():
+            still = called == len(self._handler.calls) and not self._incarnation.outcomes
+            quiet = quiet + 1 if still else 0
+            called = len(self._handler.calls)
+            self._nudge()
+            await asyncio.sleep(QUIET_S)
+
+    async def stop(self) -> None:
+        self._stop.set()
+        await asyncio.wait([self._working])
+        self._working.result()
+
+    def _nudge(self) -> None:
+        self._incarnation.scheduler.loop.nudge()
+        self._incarnation.worker.loop.nudge()
+
+
+async def _load(
+    store: Store, clock: TurnedClock, jobs: int, say: Progress
+) -> list[tuple[Instant, int]]:
+    """Create the population by the verb for crowds; returned as (anchor, interval)."""
+    source = definitions(jobs)
+    population: list[tuple[Instant, int]] = []
+    while chunk := list(islice(source, CHUNK)):
+        clock.turn(SECOND // 10)  # keeps the phases of the chunks apart
+        await store.jobs.create_many(chunk, now=clock.now())
+        for each in chunk:
+            assert isinstance(each.schedule, Every)
+            population.append((clock.now(), each.schedule.every_us))
+        say(f"loaded {len(population):,} of {jobs:,} schedules")
+    return population
+
+
+def _step_us(population: list[tuple[Instant, int]]) -> int:
+    """How far time goes on in one turn, so that about TARGET_A_TURN occurrences fall due."""
+    each_us = sum(1 / every for _, every in population)
+    return max(1, int(TARGET_A_TURN / each_us))

@@ -1,0 +1,72 @@
+"""`onthedot node`: the servers that work together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from onthedot.cli import output
+from onthedot.cli.client import connect
+from onthedot.cli.values import remote
+from onthedot.clock import SystemClock
+
+
+@click.group("node")
+def node_group() -> None:
+    """Nodes: the server processes on one database."""
+
+
+@node_group.command("list")
+@click.option("--all", "everyone", is_flag=True, help="Those that are gone, too.")
+@remote
+def list_nodes(server: str | None, as_json: bool, everyone: bool) -> None:
+    """List the nodes that are alive, newest first, with what they do and how busy they are.
+
+    \b
+    Examples:
+      onthedot node list
+      onthedot node list --all
+      onthedot node list --json
+    """
+    nodes = list(connect(server).items("/nodes", "nodes"))
+    shown = [node for node in nodes if everyone or node.get("alive")]
+    if as_json:
+        output.data_json(shown)
+        return
+    now = SystemClock().now()
+    headings = ("NODE", "HOST", "PID", "ROLES", "SLOTS", "HEARTBEAT", "CLOCK", "VERSION")
+    output.table(headings, [_row(node, now) for node in shown])
+    gone = len(nodes) - len(shown)
+    if gone:
+        output.note(f"{gone} more {'is' if gone == 1 else 'are'} gone: onthedot node list --all")
+
+
+def _row(node: dict[str, Any], now: int) -> tuple[str, ...]:
+    beat = output.instant_of(node.get("beatAt"))
+    return (
+        str(node.get("nodeId")),
+        str(node.get("host")),
+        str(node.get("pid")),
+        ",".join(map(str, node.get("roles") or ())),
+        _slots(node),
+        output.MISSING if beat is None else output.relative(beat, now),
+        _offset(node),
+        str(node.get("version")),
+    )
+
+
+def _slots(node: dict[str, Any]) -> str:
+    """How many are taken; runs that wait in the node's memory are named apart."""
+    load = node.get("load")
+    if not node.get("alive"):
+        return "gone"
+    if "worker" not in (node.get("roles") or ()) or not isinstance(load, dict):
+        return output.MISSING
+    held = f" +{load['held']}" if load.get("held") else ""
+    return f"{load.get('running')}/{node.get('slots')}{held}"
+
+
+def _offset(node: dict[str, Any]) -> str:
+    offset = node.get("clockOffsetMs")
+    return f"{offset:+.0f} ms" if isinstance(offset, int | float) else output.MISSING

@@ -1,0 +1,143 @@
+"""Which schema a database has, and bringing it to ours, whichever store its URL names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib.util import find_spec
+from pathlib import Path
+
+from onthedot.errors import CannotStart, SchemaMismatch, StoreUnavailable
+from onthedot.store.contract import Store
+from onthedot.store.refusals import newer_schema
+from onthedot.store.sqlite import open_store as open_sqlite
+from onthedot.store.sqlite import statements as sqlite
+from onthedot.store.sqlite.lock import LockFile
+from onthedot.store.sqlite.migrations import inspected
+
+LOCKED = "55P03"
+
+
+class State(StrEnum):
+    CURRENT = "current"
+    OLDER = "older"
+    NEWER = "newer"
+    EMPTY = "empty"
+    FOREIGN = "foreign"
+    """It holds tables, and none of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """What was `found` (0: none of ours) beside the newest one that this version `knows`."""
+
+    found: int
+    knows: int
+    strangers: bool = False
+
+    @property
+    def state(self) -> State:
+        if self.found == 0:
+            return State.FOREIGN if self.strangers else State.EMPTY
+        if self.found == self.knows:
+            return State.CURRENT
+        return State.OLDER if self.found < self.knows else State.NEWER
+
+    def refusal(self) -> SchemaMismatch | None:
+        """Why this version cannot work on it, with the next step; None if it can."""
+        match self.state:
+            case State.OLDER:
+                return SchemaMismatch(
+                    f"the database has schema {self.found}, this onthedot needs {self.knows}",
+                    hint="Make a backup, then bring it up to date: onthedot db upgrade",
+                )
+            case State.NEWER:
+                return newer_schema(self.found, self.knows)
+            case State.FOREIGN:
+                return SchemaMismatch(
+                    "the database holds tables that are not onthedot's",
+                    hint="Give onthedot a database of its own, and check --database.",
+                )
+            case State.EMPTY:
+                return SchemaMismatch(
+                    "the database is empty",
+                    hint="`onthedot serve` sets it up by itself; so does `onthedot db upgrade`.",
+                )
+            case State.CURRENT:
+                return None
+
+
+def require_driver() -> None:
+    """PostgreSQL's driver is an extra: those who use SQLite need not have it."""
+    if find_spec("asyncpg") is None:
+        raise CannotStart(
+            "PostgreSQL needs the driver asyncpg, which is not installed",
+            hint="pip install 'onthedot[postgres]'",
+            field="database",
+        )
+
+
+async def inspect(url: str) -> Schema:
+    """Look, without changing anything."""
+    path = _file(url)
+    if path is None:
+        return await _inspect_postgres(url)
+    found, strangers = inspected(str(path)) if path.exists() else (0, False)
+    return Schema(found, max(sqlite.MIGRATIONS), strangers)
+
+
+async def upgrade(url: str) -> Schema:
+    """Bring it to the newest schema; returns what it was before. Nobody may have an SQLite file
+    open meanwhile.
+    """
+    path = _file(url)
+    lock = None if path is None else LockFile(path)
+    try:
+        before = await inspect(url)
+        refusal = before.refusal()
+        # One of the future cannot be brought back, and a stranger's is not to be touched.
+        if refusal is not None and before.state in (State.NEWER, State.FOREIGN):
+            raise refusal
+        store = await _upgrade_postgres(url) if path is None else await open_sqlite(str(path))
+        await store.upkeep.close()
+    finally:
+        if lock is not None:
+            lock.close()
+    return before
+
+
+async def _inspect_postgres(url: str) -> Schema:
+    require_driver()
+    from onthedot.store.postgres.database import Connection, Database, PoolSettings  # noqa: PLC0415
+    from onthedot.store.postgres.migrations import found_schema  # noqa: PLC0415
+    from onthedot.store.postgres.statements import MIGRATIONS, SQL  # noqa: PLC0415
+
+    async def look(db: Connection) -> Schema:
+        found = await found_schema(db)
+        strangers = bool(await db.fetchval(SQL["inspect.strangers"]))
+        return Schema(found, max(MIGRATIONS), strangers)
+
+    database = await Database.open(url, PoolSettings(size=1))
+    try:
+        return await database.snapshot(look)
+    finally:
+        await database.close()
+
+
+async def _upgrade_postgres(url: str) -> Store:
+    from onthedot.store.postgres import open_store  # noqa: PLC0415 - its driver is an extra
+
+    try:
+        return await open_store(url)
+    except StoreUnavailable as error:
+        if getattr(error.__cause__, "sqlstate", "") != LOCKED:
+            raise
+        raise StoreUnavailable(
+            "somebody holds a lock on a table that has to change: nothing was changed",
+            hint="Try again in a quieter moment, or end long transactions first.",
+        ) from error
+
+
+def _file(url: str) -> Path | None:
+    """The file, if it is one."""
+    return Path(url.removeprefix("sqlite:///")) if url.startswith("sqlite:") else None

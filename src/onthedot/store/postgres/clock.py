@@ -1,0 +1,234 @@
+"""The clock on PostgreSQL: entries packed by time into rows of arrays, in two levels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from onthedot.core.firing import Plan
+from onthedot.core.instants import MILLISECOND, MINUTE, SECOND, Instant
+from onthedot.core.model import Cut, Entry, LeasedRun, NewRun, Record, Rule
+from onthedot.errors import Taken
+from onthedot.store.codec import STATUS_CODES, rule_from, rule_text
+from onthedot.store.postgres.database import Connection, Database
+from onthedot.store.postgres.statements import SQL
+from onthedot.store.values import Lessee, Peeked
+
+NEAR_US = 250 * MILLISECOND
+FAR_US = MINUTE
+SPLIT_AHEAD_US = 2 * MINUTE
+"""A far slot is split at least so long before it begins."""
+
+RESCAN_US = SECOND
+"""How often a peek begins at the oldest entry again, to find what was added behind its cursor."""
+
+
+class PackedRow(NamedTuple):
+    """One row of the near level, as it was read."""
+
+    shard: int
+    slot: int
+    id: int
+    jobs: list[int]
+    versions: list[int]
+    dues: list[int]
+    rules: list[int]
+
+    def entries(self) -> list[Entry]:
+        columns = zip(self.dues, self.jobs, self.versions, self.rules, strict=True)
+        return [Entry(self.shard, *each) for each in columns]
+
+
+class Clock:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._split_until: dict[int, Instant] = {}
+        self._low: dict[int, int] = {}
+        self._scanned_at: Instant = 0
+
+    def rescan(self) -> None:
+        """Something was added: the next peek begins at the oldest entry."""
+        self._scanned_at = 0
+
+    async def peek(self, shards: frozenset[int], *, until: Instant, limit: int) -> Peeked:
+        mine = sorted(shards)
+        await self._split(mine, until)
+        if abs(until - self._scanned_at) >= RESCAN_US:
+            self._scanned_at = until
+            self._low.clear()
+        lows = [self._low.get(shard, 0) for shard in mine]
+        each = max(1, limit // max(1, len(mine)))
+        rows = await self._database.rows(SQL["clock.peek"], mine, lows, until // NEAR_US, each)
+        return await self._peeked([PackedRow(*row) for row in rows], until, each, limit)
+
+    async def _peeked(
+        self, rows: Sequence[PackedRow], until: Instant, each: int, limit: int
+    ) -> Peeked:
+        """Whole rows are taken, up to the limit; what is not due yet in them stays behind."""
+        taken: list[PackedRow] = []
+        entries: list[Entry] = []
+        counts: dict[int, int] = {}
+        more = False
+        for row in sorted(rows, key=lambda row: (row.slot, row.shard, row.id)):
+            due = [entry for entry in row.entries() if entry.due <= until]
+            if counts.get(row.shard, 0) >= each or len(entries) >= limit:
+                more = more or bool(due)
+                continue
+            if due:
+                taken.append(row)
+                entries += due
+                counts[row.shard] = counts.get(row.shard, 0) + len(due)
+        entries.sort(key=lambda entry: entry.due)
+        entries, taken, more = _within(entries, taken, limit, more)
+        more = more or any(count >= each for count in counts.values())
+        cuts = await self._cuts_of(entries)
+        return Peeked(entries, cuts, more, tuple(taken))
+
+    async def _split(self, shards: Sequence[int], until: Instant) -> None:
+        """Split the far slots that come up soon; rarely a call, since the answer is remembered."""
+        wanted = (until + SPLIT_AHEAD_US) // FAR_US * FAR_US
+        stale = [shard for shard in shards if self._split_until.get(shard, 0) < wanted]
+        if stale:
+            await self._database.rows(SQL["clock.split"], stale, wanted, FAR_US, NEAR_US)
+            self._split_until |= dict.fromkeys(stale, wanted)
+            self.rescan()
+
+    async def _cuts_of(self, entries: Sequence[Entry]) -> list[Cut]:
+        if not entries or not await self._database.value(SQL["clock.any_cut"]):
+            return []
+        jobs, versions = [e.job for e in entries], [e.version for e in entries]
+        rows = await self._database.rows(SQL["clock.cuts_of"], jobs, versions)
+        return [Cut(*row) for row in rows]
+
+    async def fire(self, plan: Plan, *, lessee: Lessee, now: Instant) -> list[LeasedRun]:
+        in_order = sorted(plan.runs, key=lambda run: (run.at, run.job, run.run))
+        mine, rest = lessee.share(in_order)
+        values = _firing(plan, [*mine, *rest], lessee.node, len(mine), now)
+        if plan.later or plan.records or plan.closed or plan.ended or plan.broken:
+            made = await self._database.transaction(lambda db: _fire_fully(db, plan, values, now))
+        else:
+            made = await self._database.value(SQL["clock.fire"], *values)
+        self._advance(plan)
+        if made < len(in_order):
+            mine = await self._made(mine, lessee.node)
+        return [LeasedRun(*run[:7], 1, 0, 1, run.payload) for run in mine]
+
+    async def _made(self, runs: Sequence[NewRun], node: int) -> list[NewRun]:
+        """Those that were made: some instant had its fate already."""
+        columns = _columns(runs, 2, (0, 1))
+        rows = await self._database.rows(SQL["clock.made"], *columns, node)
+        made = {tuple(row) for row in rows}
+        return [run for run in runs if (run.job, run.run) in made]
+
+    def _advance(self, plan: Plan) -> None:
+        """Begin the next peek where this claim ended: what lies before was taken by it."""
+        for row in _source(plan):
+            self._low[row.shard] = max(self._low.get(row.shard, 0), row.slot)
+
+    async def rules(self, ids: Sequence[int]) -> dict[int, Rule]:
+        found = {}
+        for number, spec in await self._database.rows(SQL["clock.rules"], list(ids)):
+            try:
+                found[number] = rule_from(spec)
+            except (ValueError, TypeError, KeyError):
+                continue  # its entries are set aside by the plan, which says so
+        return found
+
+
+def _within(
+    entries: list[Entry], taken: list[PackedRow], limit: int, more: bool
+) -> tuple[list[Entry], list[PackedRow], bool]:
+    """Cut to the limit: entries beyond it go back with what is left of their rows."""
+    if len(entries) <= limit:
+        return entries, taken, more
+    kept = entries[:limit]
+    wanted = set(kept)
+    return kept, [row for row in taken if not wanted.isdisjoint(row.entries())], True
+
+
+def _source(plan: Plan) -> tuple[PackedRow, ...]:
+    assert isinstance(plan.source, tuple) or not plan.taken, "a plan is made from a peek"
+    return plan.source if isinstance(plan.source, tuple) else ()
+
+
+def _firing(
+    plan: Plan, runs: Sequence[NewRun], node: int, own: int, now: Instant
+) -> tuple[object, ...]:
+    """The arguments of `fire`. What a packed row holds beyond the taken entries goes back."""
+    taken = set(plan.taken)
+    rows = [row for row in _source(plan) if not taken.isdisjoint(row.entries())]
+    held = {entry for row in rows for entry in row.entries()}
+    if not taken <= held:
+        raise Taken("these entries were not read by the peek that the plan was made from")
+    put = [*plan.put_back, *(held - taken)]
+    owners = [node if place < own else None for place in range(len(runs))]
+    versions = _versions(plan.taken)
+    known = sum(1 + cut.deleted for cut in plan.cuts if (cut.job, cut.version) in versions)
+    return (
+        *(node, now, plan.until, sorted({row.shard for row in rows})),
+        *([row.shard for row in rows], [row.slot for row in rows], [row.id for row in rows]),
+        *([e.job for e in plan.taken], [e.version for e in plan.taken], known),
+        *_columns(put, 5, (0, 1, 2, 3, 4)),
+        *_columns(runs, 7, (0, 1, 2, 3, 4, 5, 6)),
+        *(owners, FAR_US, NEAR_US),
+    )
+
+
+def _versions(entries: Sequence[Entry]) -> set[tuple[int, int]]:
+    return {(entry.job, entry.version) for entry in entries}
+
+
+def _columns(
+    rows: Sequence[tuple[Any, ...]], width: int, order: tuple[int, ...]
+) -> list[list[Any]]:
+    """Rows turned into columns, as `unnest` wants them; no rows give empty columns."""
+    return [[row[place] for row in rows] for place in order[:width]]
+
+
+async def _fire_fully(db: Connection, plan: Plan, values: tuple[object, ...], now: Instant) -> int:
+    """A claim with something rare in it: further statements in the same transaction."""
+    made = int(await db.fetchval(SQL["clock.fire"], *values))
+    if plan.later:
+        columns = _columns(plan.later, 7, (0, 1, 2, 3, 4, 5, 6))
+        await db.execute(SQL["clock.insert_waiting"], *columns)
+    await record_ranges(db, plan.records, now)
+    if plan.closed:
+        await db.execute(SQL["clock.close_cuts"], *_columns(plan.closed, 2, (0, 1)))
+    if plan.ended:
+        await db.execute(SQL["clock.disarm"], *_columns(plan.ended, 2, (0, 1)))
+    for entry, why in plan.broken:
+        broken = (entry.job, entry.version, entry.due, entry.rule, why, now)
+        await db.execute(SQL["clock.set_aside"], *broken)
+    return made
+
+
+async def record_ranges(db: Connection, records: Sequence[Record], now: Instant) -> None:
+    """Missed and skipped ranges: attempt 0, since nothing was ever tried."""
+    if records:
+        await db.execute(
+            SQL["clock.record_ranges"],
+            now,
+            [record.job for record in records],
+            [record.version for record in records],
+            [STATUS_CODES[record.status] for record in records],
+            [record.first for record in records],
+            [record.last for record in records],
+            [record.count for record in records],
+            [record.reason for record in records],
+        )
+
+
+async def intern_rules(db: Connection, rules: Iterable[Rule]) -> dict[Rule, int]:
+    """The numbers of these rules, new ones included."""
+    specs = {rule_text(rule): rule for rule in rules}
+    if not specs:
+        return {}
+    await db.execute(SQL["clock.intern_rules"], list(specs))
+    rows = await db.fetch(SQL["clock.rule_ids"], list(specs))
+    return {specs[spec]: number for spec, number in rows}
+
+
+async def put_entries(db: Connection, entries: Sequence[Entry]) -> None:
+    """Add entries; the caller holds their shards' locks."""
+    if entries:
+        await db.execute(SQL["clock.put"], *_columns(entries, 5, (0, 1, 2, 3, 4)), FAR_US, NEAR_US)

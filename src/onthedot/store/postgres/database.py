@@ -1,0 +1,163 @@
+"""The way to PostgreSQL: a pool of connections, and its errors in our words."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+import asyncpg
+
+from onthedot.errors import NodeDead, StoreError, StoreFull, StoreUnavailable, Taken
+
+T = TypeVar("T")
+Connection: TypeAlias = "asyncpg.pool.PoolConnectionProxy | asyncpg.Connection"
+
+CLOSE_S = 10.0
+TRIES = 5
+"""How often a transaction that was the victim of a deadlock is tried again, at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolSettings:
+    """`prepared` off is for PgBouncer in transaction mode before 1.21."""
+
+    size: int = 10
+    timeout_s: float = 15.0
+    prepared: bool = True
+
+
+class Database:
+    def __init__(self, pool: asyncpg.Pool) -> None:
+        self._pool = pool
+        self._under_way = 0
+        self._closed = False
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    @classmethod
+    async def open(cls, url: str, settings: PoolSettings) -> Database:
+        try:
+            pool = await asyncpg.create_pool(
+                url,
+                min_size=1,
+                max_size=settings.size,
+                command_timeout=settings.timeout_s,
+                statement_cache_size=200 if settings.prepared else 0,
+                # Plans are pinned inside the functions; compiling costs more than it saves.
+                server_settings={"jit": "off", "application_name": "onthedot"}
+                if settings.prepared
+                else {},
+            )
+        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError) as error:
+            raise translated(error) from error
+        assert pool is not None
+        return cls(pool)
+
+    async def rows(self, statement: str, *values: object) -> list[Any]:
+        return list(await self._patiently(lambda db: db.fetch(statement, *values)))
+
+    async def row(self, statement: str, *values: object) -> Any:
+        return await self._patiently(lambda db: db.fetchrow(statement, *values))
+
+    async def value(self, statement: str, *values: object) -> Any:
+        return await self._patiently(lambda db: db.fetchval(statement, *values))
+
+    async def transaction(self, verb: Callable[[Connection], Awaitable[T]]) -> T:
+        """Run a verb of several statements."""
+
+        async def whole(connection: Connection) -> T:
+            async with connection.transaction():
+                return await verb(connection)
+
+        return await self._patiently(whole)
+
+    async def _patiently(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        """The victim of a deadlock begins again, at once: nothing of it was written. So does a
+        finish that waited while the day it belongs to was made: the only checks are partitions'.
+        """
+        for tries_left in reversed(range(TRIES)):
+            try:
+                async with self._connection() as connection:
+                    return await work(connection)
+            except _AGAIN as error:
+                if not tries_left:
+                    raise translated(error) from error
+        raise AssertionError("the last try returns or raises")
+
+    async def snapshot(self, verb: Callable[[Connection], Awaitable[T]]) -> T:
+        """Run a verb that reads: all its statements see the same moment."""
+        async with (
+            self._connection() as connection,
+            connection.transaction(isolation="repeatable_read", readonly=True),
+        ):
+            return await verb(connection)
+
+    async def close(self) -> None:
+        """Finish what was asked for, within reason, then let go."""
+        self._closed = True
+        try:
+            async with asyncio.timeout(CLOSE_S):
+                await self._idle.wait()
+                await self._pool.close()
+        except TimeoutError:
+            self._pool.terminate()
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator[Connection]:
+        if self._closed:
+            raise StoreUnavailable("the store has been closed")
+        self._under_way += 1
+        self._idle.clear()
+        try:
+            async with self._pool.acquire() as connection:
+                yield connection
+        except _AGAIN:
+            raise
+        except _FOREIGN as error:
+            raise translated(error) from error
+        finally:
+            self._under_way -= 1
+            if not self._under_way:
+                self._idle.set()
+
+
+_AGAIN = (asyncpg.DeadlockDetectedError, asyncpg.CheckViolationError)
+_FOREIGN = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
+
+_OURS = {
+    "OT001": Taken("a job was changed after its entry had been read"),
+    "OT002": Taken("another scheduler took some of these entries"),
+}
+# Classes of SQLSTATE that say: the server or the way to it does not answer as it should just now.
+_UNAVAILABLE = ("08", "57", "53", "25006", "40", "55")
+
+
+def translated(error: Exception) -> Exception:
+    """An error of the driver in our words; one that means a mistake of ours stays as it is."""
+    state = getattr(error, "sqlstate", None) or ""
+    if state in _OURS:
+        return Taken(_OURS[state].message)
+    if state == "OT003":
+        return NodeDead(
+            f"{error}: it was silent for longer than its lease",
+            hint="It joins again under a new number by itself; check for long stalls if it recurs.",
+        )
+    if state == "53100":
+        return StoreFull(
+            "the database's disk is full: nothing was written",
+            hint="Free some space; the server goes on by itself.",
+        )
+    if state.startswith("28"):
+        return StoreError(f"the database refuses us: {error}", hint="Check user and password.")
+    if isinstance(error, asyncpg.InvalidCatalogNameError):
+        return StoreError(f"{error}", hint="Make the database first: createdb NAME")
+    answered = isinstance(error, asyncpg.PostgresError)
+    if not answered or state.startswith(_UNAVAILABLE):
+        return StoreUnavailable(
+            f"the database does not answer: {type(error).__name__}: {error}",
+            hint="Check that PostgreSQL runs and can be reached; the server goes on by itself.",
+        )
+    return error

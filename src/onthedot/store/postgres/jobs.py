@@ -1,0 +1,267 @@
+"""Definitions on PostgreSQL: creating, changing and reading jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import asyncpg
+
+from onthedot.core import editing
+from onthedot.core.editing import Change, Standing
+from onthedot.core.firing import VersionRef
+from onthedot.core.instants import Instant
+from onthedot.core.model import (
+    Definition,
+    Entry,
+    Job,
+    NewRun,
+    Once,
+    occurrence,
+    rule_of,
+    shard_of,
+)
+from onthedot.errors import KeyTaken
+from onthedot.store.codec import definition_from, definition_text
+from onthedot.store.postgres.clock import Clock, intern_rules, put_entries, record_ranges
+from onthedot.store.postgres.database import Connection, Database
+from onthedot.store.postgres.statements import SQL
+from onthedot.store.refusals import (
+    idempotency_mismatch,
+    key_taken,
+    no_such_job,
+    version_conflict,
+)
+from onthedot.store.rows import job_of
+from onthedot.store.values import Made, Receipt
+
+_NO_RUN = -1
+
+
+class Jobs:
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def create(
+        self, definition: Definition, *, now: Instant, receipt: Receipt | None = None
+    ) -> Made:
+        try:
+            made = await self._database.transaction(
+                lambda db: _create(db, definition, now, receipt)
+            )
+        except asyncpg.UniqueViolationError:
+            raise await self._key_taken(definition) from None
+        self._clock.rescan()
+        return made
+
+    async def create_many(self, definitions: Sequence[Definition], *, now: Instant) -> list[int]:
+        try:
+            made = await self._database.transaction(lambda db: _create_many(db, definitions, now))
+        except asyncpg.UniqueViolationError:
+            raise key_taken("of one of them", None) from None
+        self._clock.rescan()
+        return made
+
+    async def change(
+        self,
+        job: int,
+        decide: Callable[[Standing], Change],
+        *,
+        now: Instant,
+        expected: int | None = None,
+    ) -> Job | None:
+        wanted: list[Definition] = []
+
+        def remembered(standing: Standing) -> Change:
+            change = decide(standing)
+            wanted[:] = [] if change.job is None else [change.job.definition]
+            return change
+
+        try:
+            changed = await self._database.transaction(
+                lambda db: _change(db, job, remembered, now, expected)
+            )
+        except asyncpg.UniqueViolationError:
+            raise await self._key_taken(wanted[0]) from None
+        self._clock.rescan()
+        return changed
+
+    async def get(self, job: int) -> Job:
+        row = await self._database.row(SQL["jobs.get"], job)
+        if row is None:
+            raise no_such_job(job)
+        return job_of(row)
+
+    async def page(self, *, before: int | None, limit: int) -> list[Job]:
+        below = 1 << 62 if before is None else before
+        return [job_of(row) for row in await self._database.rows(SQL["jobs.page"], below, limit)]
+
+    async def definitions(self, refs: Sequence[VersionRef]) -> Mapping[VersionRef, Definition]:
+        jobs, versions = [ref.job for ref in refs], [ref.version for ref in refs]
+        rows = await self._database.rows(SQL["jobs.definitions"], jobs, versions)
+        return {
+            VersionRef(job, version): definition_from(definition, payload)
+            for job, version, definition, payload in rows
+        }
+
+    async def _key_taken(self, definition: Definition) -> KeyTaken:
+        holder = await self._database.value(
+            SQL["jobs.by_key"], definition.namespace, definition.key
+        )
+        return key_taken(definition.key, holder)
+
+
+async def kept_answer(db: Connection, receipt: Receipt | None, now: Instant) -> str | None:
+    """The answer that this Idempotency-Key was given before; else the key is ours from now on."""
+    if receipt is None:
+        return None
+    row = None
+    while row is None:  # bounded: between the two looks the key can only have been pruned
+        tag = await db.execute(SQL["jobs.keep_key"], receipt.key, receipt.fingerprint, now)
+        if tag.endswith(" 1"):
+            return None
+        row = await db.fetchrow(SQL["jobs.kept_answer"], receipt.key)
+    fingerprint, answer = row
+    if fingerprint != receipt.fingerprint:
+        raise idempotency_mismatch(receipt.key)
+    return str(answer)
+
+
+async def keep_answer(db: Connection, receipt: Receipt | None, job: Job, run: int | None) -> None:
+    if receipt is not None:
+        await db.execute(SQL["jobs.keep_answer"], receipt.key, receipt.answer(job, run))
+
+
+async def _create(
+    db: Connection, definition: Definition, now: Instant, receipt: Receipt | None
+) -> Made:
+    repeat = await kept_answer(db, receipt, now)
+    if repeat is not None:
+        return Made(repeat=repeat)
+    number = await db.fetchval(SQL["jobs.next_number"])
+    await db.fetchval(SQL["jobs.lock_shard"], shard_of(number))
+    change = editing.create(number, definition, now=now)
+    job = change.job
+    assert job is not None
+    await db.execute(SQL["jobs.insert"], *await _columns(db, job, change))
+    await _place(db, job, change)
+    await keep_answer(db, receipt, job, None)
+    return Made(job=job)
+
+
+async def _create_many(
+    db: Connection, definitions: Sequence[Definition], now: Instant
+) -> list[int]:
+    """The rows by COPY, the entries packed in one statement: a few microseconds a job."""
+    if not definitions:
+        return []
+    numbers = [row[0] for row in await db.fetch(SQL["jobs.next_numbers"], len(definitions))]
+    await db.execute(SQL["jobs.lock_shards"])
+    wanted = [rule_of(definition) for definition in definitions]
+    rules = await intern_rules(db, {rule for rule in wanted if rule is not None})
+    rows: list[tuple[Any, ...]] = []
+    entries: list[Entry] = []
+    runs: list[NewRun] = []
+    for number, definition, needed in zip(numbers, definitions, wanted, strict=True):
+        change = editing.create(number, definition, now=now)
+        job = change.job
+        assert job is not None
+        rule = None if needed is None else rules[needed]
+        rows.append(_row(job, rule, change.entry is not None))
+        if change.entry is not None and rule is not None:
+            entries.append(Entry(job.shard, change.entry, number, 1, rule))
+        if change.run is not None:
+            runs.append(change.run)
+    await db.copy_records_to_table("job", records=rows, columns=_JOB_COLUMNS)
+    await put_entries(db, entries)
+    await db.executemany(SQL["runs.insert_waiting"], runs)
+    return numbers
+
+
+async def _change(
+    db: Connection,
+    number: int,
+    decide: Callable[[Standing], Change],
+    now: Instant,
+    expected: int | None,
+) -> Job | None:
+    horizon = await db.fetchval(SQL["jobs.lock_shard"], shard_of(number))
+    row = await db.fetchrow(SQL["jobs.lock"], number)
+    if row is None:
+        raise no_such_job(number)
+    *columns, armed = row
+    old = job_of(columns)
+    if expected is not None and expected != old.version:
+        raise version_conflict(old.version, expected)
+    change = decide(await _standing(db, old, horizon, now))
+    await _end_version(db, old, change, armed, now)
+    if change.job is None:
+        await db.execute(SQL["jobs.delete_cuts"], number)
+        await db.execute(SQL["jobs.end_runs"], number, now)
+        await db.execute(SQL["jobs.delete"], [number])
+        return None
+    await db.execute(SQL["jobs.update"], *await _columns(db, change.job, change))
+    await _place(db, change.job, change)
+    return change.job
+
+
+async def _standing(db: Connection, job: Job, horizon: Instant, now: Instant) -> Standing:
+    schedule = job.definition.schedule
+    run = occurrence(schedule.at) if isinstance(schedule, Once) else _NO_RUN
+    waiting = await db.fetchval(SQL["jobs.is_waiting"], job.id, run)
+    return Standing(job=job, horizon=horizon, waiting=waiting, now=now)
+
+
+async def _end_version(db: Connection, old: Job, change: Change, armed: bool, now: Instant) -> None:
+    deleted = change.job is None
+    await db.execute(SQL["jobs.keep_version"], old.id, now, deleted)
+    if armed:
+        await db.execute(SQL["jobs.end_version"], old.id, old.version, change.cut, deleted)
+    await db.execute(SQL["jobs.forget_aside"], old.id, old.version)
+    if change.record is not None:
+        await record_ranges(db, [change.record], now)
+    if change.drop is not None:
+        await db.execute(SQL["runs.leave_waiting"], old.id, change.drop)
+
+
+async def _place(db: Connection, job: Job, change: Change) -> None:
+    """Give the new version its entry in the clock, or its waiting run."""
+    if change.entry is not None:
+        rule = rule_of(job.definition)
+        assert rule is not None, job
+        number = (await intern_rules(db, [rule]))[rule]
+        await put_entries(db, [Entry(job.shard, change.entry, job.id, job.version, number)])
+    if change.run is not None and not await is_taken(db, job.id, change.run.run):
+        await _insert_waiting(db, change.run)
+
+
+async def is_taken(db: Connection, job: int, run: int) -> bool:
+    return bool(await db.fetchval(SQL["runs.is_taken"], job, run))
+
+
+async def _insert_waiting(db: Connection, run: NewRun) -> None:
+    await db.execute(SQL["runs.insert_waiting"], *run)
+
+
+async def _columns(db: Connection, job: Job, change: Change) -> tuple[Any, ...]:
+    rule = rule_of(job.definition)
+    number = None if rule is None else (await intern_rules(db, [rule]))[rule]
+    return _row(job, number, change.entry is not None)
+
+
+# In the order of the statements `jobs.insert` and `jobs.update`.
+_JOB_COLUMNS = (
+    *("id", "version", "namespace", "key", "name", "queue", "priority", "rule", "armed"),
+    *("definition", "payload", "anchor", "since", "skipping_from", "created_at", "updated_at"),
+)
+
+
+def _row(job: Job, rule: int | None, armed: bool) -> tuple[Any, ...]:
+    definition = job.definition
+    return (
+        *(job.id, job.version, definition.namespace, definition.key, definition.name),
+        *(definition.queue, definition.priority, rule, armed),
+        *(definition_text(definition), definition.payload, job.anchor, job.since),
+        *(job.skipping_from, job.created_at, job.updated_at),
+    )

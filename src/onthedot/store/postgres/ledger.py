@@ -1,0 +1,96 @@
+"""Reading the ledger on PostgreSQL: what happened, what is under way, what comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from onthedot.core.instants import HOUR, Instant
+from onthedot.core.model import occurrence
+from onthedot.core.states import is_over
+from onthedot.store.postgres.database import Connection, Database
+from onthedot.store.postgres.statements import SQL
+from onthedot.store.refusals import no_such_run
+from onthedot.store.rows import live_attempt, live_run, past_attempt, past_run
+from onthedot.store.values import Overview, RunStory, RunView, Totals, Upcoming
+
+_NEWEST = (1 << 63) - 1
+RECENT_US = HOUR
+"""The page shows what ended within this; older runs are found by their job."""
+
+
+class Ledger:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def run(self, job: int, run: int, *, now: Instant) -> RunView:
+        return await self._database.snapshot(lambda db: _run(db, job, run, now))
+
+    async def story(self, job: int, run: int, *, now: Instant) -> RunStory:
+        async def verb(db: Connection) -> RunStory:
+            view = await _run(db, job, run, now)
+            found = [past_attempt(row) for row in await db.fetch(SQL["ledger.attempts"], job, run)]
+            return RunStory(view, found if is_over(view.status) else [*found, live_attempt(view)])
+
+        return await self._database.snapshot(verb)
+
+    async def page(
+        self, job: int, *, before: int | None, limit: int, now: Instant
+    ) -> list[RunView]:
+        below = _NEWEST if before is None else before
+
+        async def verb(db: Connection) -> list[RunView]:
+            rows = await db.fetch(SQL["ledger.past"], job, below, limit)
+            alive = await db.fetch(SQL["ledger.live_of_job"], job, below, limit)
+            views = [past_run(row) for row in rows] + await _live(db, alive, now)
+            return sorted(views, key=lambda view: view.run, reverse=True)[:limit]
+
+        return await self._database.snapshot(verb)
+
+    async def totals(self, *, until: Instant) -> Totals:
+        return Totals(*await self._database.row(SQL["ledger.totals"], until))
+
+    async def overview(self, *, limit: int, now: Instant) -> Overview:
+        return await self._database.snapshot(lambda db: _overview(db, limit, now))
+
+
+async def _run(db: Connection, job: int, run: int, now: Instant) -> RunView:
+    rows = await db.fetch(SQL["ledger.live_run"], job, run)
+    if rows:
+        return (await _live(db, rows, now))[0]
+    row = await db.fetchrow(SQL["ledger.past_run"], job, run)
+    if row is None:
+        raise no_such_run()
+    return past_run(row)
+
+
+async def _live(db: Connection, rows: Sequence[Any], now: Instant) -> list[RunView]:
+    """After a failed attempt a run shows that error until the next attempt ends."""
+    jobs, runs = [row[0] for row in rows], [row[1] for row in rows]
+    found = await db.fetch(SQL["ledger.last_errors"], jobs, runs) if rows else []
+    errors = {(job, run): error for job, run, error in found}
+    return [live_run(row, error=errors.get((row[0], row[1])), now=now) for row in rows]
+
+
+async def _overview(db: Connection, limit: int, now: Instant) -> Overview:
+    live = await _live(db, await db.fetch(SQL["ledger.live"], now, limit), now)
+    failed = [past_run(row) for row in await db.fetch(SQL["ledger.failed"], limit)]
+    since = now - RECENT_US
+    rows = await db.fetch(SQL["ledger.recent"], occurrence(since), since, limit)
+    recent = [past_run(row) for row in rows]
+    coming = await db.fetch(SQL["ledger.coming"], limit)
+    upcoming = [Upcoming(job=job, due=due) for job, due in coming]
+    numbers = {each.job for each in (*live, *failed, *recent)} | {each.job for each in upcoming}
+    found = await db.fetch(SQL["ledger.names"], sorted(numbers))
+    names = dict.fromkeys(numbers, "(deleted)") | dict(map(tuple, found))
+    jobs, queued, set_aside = await db.fetchrow(SQL["ledger.counts"], now)
+    return Overview(
+        live=live,
+        failed=failed,
+        recent=recent,
+        upcoming=upcoming,
+        names=names,
+        jobs=jobs,
+        queued=queued,
+        set_aside=set_aside,
+    )

@@ -1,0 +1,238 @@
+-- The first schema. Instants are microseconds since the epoch, UTC. The tables are those of the
+-- SQLite store, except the clock: its entries are packed into arrays, since what a run costs here is
+-- the row versions and index entries that it leaves behind.
+
+create table onthedot_schema (version integer not null);
+
+create table installation (id text not null);
+
+-- horizon: the instant up to which the shard was claimed. split_until: far slots before it have been
+-- split into near ones. A low fillfactor keeps every update on its page, without index entries.
+create table shard (
+  id smallint primary key,
+  horizon bigint not null,
+  split_until bigint not null
+) with (fillfactor = 10);
+
+create table rule (
+  id integer generated always as identity primary key,
+  spec text not null unique
+);
+
+create table job (
+  id bigint generated always as identity primary key,
+  version integer not null,
+  namespace text not null,
+  key text,
+  name text not null,
+  queue text not null,
+  priority smallint not null,
+  rule integer,
+  armed boolean not null,
+  definition text not null,
+  payload text not null,
+  anchor bigint not null,
+  since bigint not null,
+  skipping_from bigint,
+  created_at bigint not null,
+  updated_at bigint not null
+);
+create unique index job_key on job (namespace, key) where key is not null;
+
+create table job_version (
+  job bigint not null,
+  version integer not null,
+  name text not null,
+  definition text not null,
+  payload text not null,
+  ended_at bigint not null,
+  deleted boolean not null,
+  primary key (job, version)
+);
+create index job_version_ended on job_version (ended_at);
+
+-- The clock, as a timing wheel of two levels. One row is up to a thousand entries of one slot of one
+-- shard: near slots are a quarter of a second wide, far ones a minute. storage external: compressing
+-- what is read once would cost more than it saves.
+create table near (
+  shard smallint not null,
+  slot bigint not null,
+  id bigint generated always as identity (cache 100),
+  jobs bigint[] not null,
+  versions integer[] not null,
+  dues bigint[] not null,
+  rules integer[] not null,
+  primary key (shard, slot, id)
+);
+create table far (
+  shard smallint not null,
+  slot bigint not null,
+  id bigint generated always as identity (cache 100),
+  jobs bigint[] not null,
+  versions integer[] not null,
+  dues bigint[] not null,
+  rules integer[] not null,
+  primary key (shard, slot, id)
+);
+alter table near
+  alter column jobs set storage external, alter column versions set storage external,
+  alter column dues set storage external, alter column rules set storage external;
+alter table far
+  alter column jobs set storage external, alter column versions set storage external,
+  alter column dues set storage external, alter column rules set storage external;
+
+create table cut (
+  job bigint not null,
+  version integer not null,
+  cut bigint not null,
+  deleted boolean not null,
+  primary key (job, version)
+);
+
+create table aside (
+  job bigint not null,
+  version integer not null,
+  due bigint not null,
+  rule integer not null,
+  why text not null,
+  set_aside_at bigint not null,
+  primary key (job, version)
+);
+
+create table run (
+  job bigint not null,
+  run bigint not null,
+  version integer not null,
+  queue text not null,
+  priority smallint not null,
+  due bigint not null,
+  at bigint not null,
+  attempt integer not null,
+  rescues integer not null,
+  fence integer not null,
+  payload text,
+  expires bigint,
+  owner bigint,
+  started bigint,
+  primary key (job, run)
+);
+-- No index on owner: it would cost every run an entry, and only a rescue looks for it.
+create index run_free on run (queue, (at - priority * 60000000::bigint)) where owner is null;
+
+create table waiting (
+  job bigint not null,
+  run bigint not null,
+  version integer not null,
+  queue text not null,
+  priority smallint not null,
+  due bigint not null,
+  at bigint not null,
+  attempt integer not null,
+  rescues integer not null,
+  fence integer not null,
+  payload text,
+  expires bigint,
+  primary key (job, run)
+);
+create index waiting_at on waiting (at);
+
+-- status: 1 succeeded, 2 failed, 3 cancelled, 4 skipped, 5 missed, 6 lost, 7 failed and retried.
+create table history (
+  job bigint not null,
+  run bigint not null,
+  attempt integer not null,
+  fence integer not null,
+  version integer not null,
+  status smallint not null,
+  due bigint not null,
+  started bigint,
+  finished bigint not null,
+  node bigint,
+  rescues integer not null,
+  error text,
+  output text,
+  reason text,
+  until bigint,
+  count bigint,
+  primary key (job, run, attempt)
+) partition by range (run);
+-- For what lies outside the days that the janitor has made; pruned in small steps.
+create table history_default partition of history default;
+
+create table dead (
+  job bigint not null,
+  run bigint not null,
+  version integer not null,
+  attempt integer not null,
+  due bigint not null,
+  failed_at bigint not null,
+  error text,
+  payload text,
+  primary key (job, run)
+);
+create index dead_failed on dead (failed_at);
+
+create table idempotency (
+  key text primary key,
+  fingerprint text not null,
+  answer text not null,
+  used_at bigint not null
+);
+create index idempotency_used on idempotency (used_at);
+
+-- beat_at is written by the database's clock, the only one that all nodes share.
+create table node (
+  id bigint generated always as identity primary key,
+  boot_id text not null,
+  host text not null,
+  pid bigint not null,
+  process text not null,
+  roles text not null,
+  slots integer not null,
+  version text not null,
+  joined_at bigint not null,
+  beat_at bigint not null,
+  running integer not null default 0,
+  held integer not null default 0,
+  offset_us bigint not null default 0,
+  dead_at bigint,
+  settled boolean not null default false
+) with (fillfactor = 20);
+
+create table signal (
+  node bigint not null,
+  job bigint not null,
+  run bigint not null,
+  reason text not null,
+  primary key (node, job, run)
+);
+
+create view ledger as
+with all_runs as (
+  select job, run, due, attempt, started, finished, reason, until, count,
+    case status
+      when 1 then 'succeeded' when 2 then 'failed' when 3 then 'cancelled'
+      when 4 then 'skipped' when 5 then 'missed' when 6 then 'lost'
+    end as status
+  from history
+  where status <> 7
+  union all
+  select job, run, due, attempt, started, null, null, null, null,
+    case when owner is not null and started is not null then 'running' else 'queued' end
+  from run
+  union all
+  select job, run, due, attempt, null, null, null, null, null, 'scheduled'
+  from waiting
+)
+select
+  'job-' || to_hex(job) as job_id,
+  (select id from installation) || '-' || to_hex(job) || '-' || to_hex(run) as run_id,
+  to_timestamp(due / 1000000) + (due % 1000000) * interval '1 microsecond' as scheduled_for,
+  status,
+  attempt,
+  to_timestamp(started / 1000000) + (started % 1000000) * interval '1 microsecond' as started_at,
+  to_timestamp(finished / 1000000) + (finished % 1000000) * interval '1 microsecond' as finished_at,
+  reason,
+  to_timestamp(until / 1000000) + (until % 1000000) * interval '1 microsecond' as until,
+  count
+from all_runs;

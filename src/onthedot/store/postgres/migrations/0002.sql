@@ -1,0 +1,412 @@
+-- The verbs that need several statements in one round trip. A later statement of a function has a
+-- newer snapshot than the lock that an earlier one waited for: that is what makes them right under
+-- READ COMMITTED. Settings are pinned per function, since session settings are lost behind a pooler,
+-- and since a plan that was made while a table was empty must not survive its growth.
+-- SQLSTATE: OT001 a job changed, OT002 taken by another scheduler, OT003 the node is dead.
+
+-- Every write of a node goes through this: the key share makes a burial wait for our commit, and a
+-- node that is buried already is refused.
+create function require_alive(node_ bigint) returns void language plpgsql as $$
+begin
+  perform from node where id = node_ and dead_at is null for key share;
+  if not found then
+    raise exception 'node % is dead', node_ using errcode = 'OT003';
+  end if;
+end $$;
+
+-- Far slots before `upto` become near ones. Under the shard's lock: whoever adds an entry reads
+-- split_until under the same lock, so no entry is put into a far slot that has been split.
+create function split(shards_ smallint[], upto bigint, far_us bigint, near_us bigint)
+returns void language plpgsql set enable_seqscan = off as $$
+declare s smallint;
+begin
+  for s in select id from shard where id = any(shards_) and split_until < upto order by id for update loop
+    with taken as (
+      delete from far where shard = s and slot < upto / far_us returning jobs, versions, dues, rules
+    ), entries as (
+      select j, v, d, r, d / near_us as slot, row_number() over (partition by d / near_us order by d) / 1000 as chunk
+      from taken, unnest(jobs, versions, dues, rules) as x(j, v, d, r)
+    )
+    insert into near (shard, slot, jobs, versions, dues, rules)
+    select s, slot, array_agg(j), array_agg(v), array_agg(d), array_agg(r)
+    from entries
+    group by slot, chunk;
+    update shard set split_until = greatest(split_until, upto) where id = s;
+  end loop;
+end $$;
+
+-- Entries into the slots where they belong; the caller holds the shards' locks.
+create function put_entries(
+  shards_ smallint[], dues_ bigint[], jobs_ bigint[], versions_ integer[], rules_ integer[],
+  far_us bigint, near_us bigint
+) returns void language plpgsql set enable_seqscan = off as $$
+begin
+  with entries as (
+    select s, d, j, v, r, d >= split_until as is_far
+    from unnest(shards_, dues_, jobs_, versions_, rules_) as x(s, d, j, v, r)
+    join shard on shard.id = x.s
+  ), into_far as (
+    insert into far (shard, slot, jobs, versions, dues, rules)
+    select s, d / far_us, array_agg(j), array_agg(v), array_agg(d), array_agg(r)
+    from entries where is_far group by s, d / far_us
+  )
+  insert into near (shard, slot, jobs, versions, dues, rules)
+  select s, d / near_us, array_agg(j), array_agg(v), array_agg(d), array_agg(r)
+  from entries where not is_far group by s, d / near_us;
+end $$;
+
+-- One claim. taken_*: the entries that the plan fires; row_*: the packed rows they came from;
+-- known_cuts: how many cuts the plan knew among them, those of a deleted job counted twice, since
+-- a delete changes the cuts that are there; put_*: entries that go (back) into the clock;
+-- run_*: the runs, those with an owner already leased to it. Returns how many runs were made.
+create function fire(
+  node_ bigint, now_ bigint, until_ bigint, shards_ smallint[],
+  row_shards smallint[], row_slots bigint[], row_ids bigint[],
+  taken_jobs bigint[], taken_versions integer[], known_cuts integer,
+  put_shards smallint[], put_dues bigint[], put_jobs bigint[], put_versions integer[], put_rules integer[],
+  run_jobs bigint[], run_runs bigint[], run_versions integer[], run_queues text[], run_priorities smallint[],
+  run_dues bigint[], run_ats bigint[], run_owners bigint[],
+  far_us bigint, near_us bigint
+) returns integer language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+declare n integer;
+begin
+  perform require_alive(node_);
+  -- In order of number, so that two claims over several shards cannot wait for each other.
+  perform from shard where id = any(shards_) order by id for update;
+  update shard set horizon = until_ where id = any(shards_) and horizon < until_;
+  if exists (select from cut) then
+    select coalesce(sum(1 + cut.deleted::integer), 0) into n
+    from unnest(taken_jobs, taken_versions) as x(j, v) join cut on cut.job = x.j and cut.version = x.v;
+    if n <> known_cuts then
+      raise exception 'a job was changed after its entry had been read' using errcode = 'OT001';
+    end if;
+  end if;
+  delete from near
+  using unnest(row_shards, row_slots, row_ids) as x(s, sl, i)
+  where near.shard = x.s and near.slot = x.sl and near.id = x.i;
+  get diagnostics n = row_count;
+  -- It must raise: a delete that merely hits less would lose the entries that it did not hit.
+  if n <> cardinality(row_ids) then
+    raise exception 'another scheduler took some of these entries' using errcode = 'OT002';
+  end if;
+  if cardinality(put_jobs) > 0 then
+    perform put_entries(put_shards, put_dues, put_jobs, put_versions, put_rules, far_us, near_us);
+  end if;
+  insert into run (job, run, version, queue, priority, due, at, attempt, rescues, fence, owner)
+  select j, r, v, q, p, d, a, 1, 0, (o is not null)::integer, o
+  from unnest(run_jobs, run_runs, run_versions, run_queues, run_priorities, run_dues, run_ats, run_owners)
+    as x(j, r, v, q, p, d, a, o)
+  -- An instant of one schedule may have been one of another schedule of the same job: whoever came
+  -- first accounts for it.
+  where not exists (select from history h where h.job = j and h.run = r)
+    and not exists (select from waiting w where w.job = j and w.run = r)
+  on conflict (job, run) do nothing;
+  get diagnostics n = row_count;
+  return n;
+end $$;
+
+-- Outcomes of many runs. Drives from the arrays with one index lookup each, takes the row lock there,
+-- and deletes by ctid. In two statements: whoever wrote to a row before we had its lock has committed
+-- by the time the second one begins. In one, a row that was just marked as started would be recorded
+-- and yet stay (its new version is not in the snapshot), and a cancel just accepted would be overlooked.
+create function finish(
+  node_ bigint, jobs_ bigint[], runs_ bigint[], attempts_ integer[], fences_ integer[],
+  statuses smallint[], started_ bigint[], finished_ bigint[],
+  errors text[], outputs text[], reasons text[], retries bigint[]
+) returns table (accepted bigint, repeated bigint, stale bigint, retry_at bigint) language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+declare wishes boolean; tids tid[];
+begin
+  perform require_alive(node_);
+  select array_agg(r.tid order by g.place) into tids
+  from unnest(jobs_, runs_, attempts_, fences_) with ordinality as g(job, run, attempt, fence, place)
+  left join lateral (
+    select run.ctid as tid
+    from run
+    where run.job = g.job and run.run = g.run and run.owner = node_
+      and run.fence = g.fence and run.attempt = g.attempt
+    for update
+  ) r on true;
+  select exists (select from signal where node = node_) into wishes;
+  with held as materialized (
+    select g.*, run.version, run.queue, run.priority, run.due, run.rescues, run.payload,
+      case when wishes then (select s.reason from signal s where s.node = node_ and s.job = g.job and s.run = g.run) end as wish
+    from unnest(tids, jobs_, runs_, attempts_, fences_, statuses, started_, finished_, errors, outputs, reasons, retries)
+      as g(tid, job, run, attempt, fence, status, started, finished, error, output, reason, retry)
+    join run on run.ctid = g.tid
+  ), settled as materialized (
+    select h.*, case when h.retry is not null and h.wish is null then h.retry end as again
+    from held h
+  ), gone as (
+    delete from run where ctid = any(array(select tid from settled))
+  ), unwished as (
+    delete from signal s using settled t where t.wish is not null and s.node = node_ and s.job = t.job and s.run = t.run
+  ), past as (
+    insert into history (job, run, attempt, fence, version, status, due, started, finished, node, rescues, error, output, reason)
+    select job, run, attempt, fence, version,
+      case when again is not null then 7 when retry is not null then 3 else status end,
+      due, started, finished, node_, rescues, error, output,
+      case when retry is not null and again is null then wish else reason end
+    from settled
+  ), once_more as (
+    insert into waiting (job, run, version, queue, priority, due, at, attempt, rescues, fence, payload)
+    select job, run, version, queue, priority, due, again, attempt + 1, rescues, fence + 1, payload
+    from settled
+    where again is not null
+  ), buried as (
+    insert into dead (job, run, version, attempt, due, failed_at, error, payload)
+    select job, run, version, attempt, due, finished, error, payload
+    from settled
+    where status = 2 and retry is null
+    on conflict (job, run) do update set attempt = excluded.attempt, failed_at = excluded.failed_at,
+      error = excluded.error, payload = excluded.payload
+  )
+  select count(*), min(again) into accepted, retry_at from settled;
+  repeated := 0;
+  if accepted < cardinality(jobs_) then
+    -- Those that were accepted are in history by now, too.
+    select count(*) - accepted into repeated
+    from unnest(jobs_, runs_, attempts_, fences_) as x(j, r, a, f)
+    join history h on h.job = x.j and h.run = x.r and h.attempt = x.a and h.fence = x.f;
+  end if;
+  stale := cardinality(jobs_) - accepted - repeated;
+  return next;
+end $$;
+
+-- Waiting runs that come up: to the live ones, the first `own` of them leased; expired ones are missed.
+create function promote(
+  shards_ smallint[], until_ bigint, node_ bigint, own integer, limit_ integer, now_ bigint, queues_ text[]
+)
+returns table (
+  job bigint, run bigint, version integer, queue text, priority smallint, due bigint, at bigint,
+  attempt integer, rescues integer, fence integer, payload text, is_mine boolean
+) language plpgsql as $$
+#variable_conflict use_column
+declare s smallint; latest bigint;
+begin
+  perform require_alive(node_);
+  -- An edit must know that the instant of a one-off is claimed, as it does of those in the clock.
+  -- The shard is locked before the rows: an edit does it in this order too.
+  for s, latest in
+    select (w.job % 16)::smallint, max(w.at) from waiting w
+    where w.at <= until_ and w.attempt = 1 and w.run % 1024 = 0 and (w.job % 16)::smallint = any(shards_)
+    group by 1 order by 1
+  loop
+    update shard set horizon = greatest(horizon, latest) where id = s;
+  end loop;
+  return query
+  with coming as materialized (
+    select w.ctid as tid, w.*
+    from waiting w
+    where w.at <= until_ and (w.job % 16)::smallint = any(shards_)
+    order by w.at, w.job, w.run
+    limit limit_
+    for update skip locked
+  ), gone as (
+    delete from waiting where ctid = any(array(select tid from coming))
+  ), late as (
+    insert into history (job, run, attempt, fence, version, status, due, finished, rescues, reason)
+    select job, run, 0, fence, version, 5, due, now_, rescues, 'nobody claimed it within its window, catchUp is none'
+    from coming
+    where attempt = 1 and expires < now_
+  ), ready as materialized (
+    select c.*, coalesce(j.version, c.version) as current,
+      w.wanted and row_number() over (partition by w.wanted order by c.at, c.job, c.run) <= own as mine
+    from coming c
+    cross join lateral (select cardinality(queues_) = 0 or c.queue = any(queues_) as wanted) w
+    left join job j on j.id = c.job
+    where not (c.attempt = 1 and coalesce(c.expires < now_, false))
+      and not (c.attempt = 1 and c.run % 1024 = 0 and (
+        exists (select from run r where r.job = c.job and r.run = c.run)
+        or exists (select from history h where h.job = c.job and h.run = c.run)))
+  ), live as (
+    insert into run (job, run, version, queue, priority, due, at, attempt, rescues, fence, payload, owner)
+    select job, run, current, queue, priority, due, at, attempt, rescues, fence + mine::integer, payload,
+      case when mine then node_ end
+    from ready
+  )
+  select r.job, r.run, r.current, r.queue, r.priority, r.due, r.at, r.attempt, r.rescues,
+    r.fence + r.mine::integer, r.payload, r.mine
+  from ready r
+  union all
+  select c.job, c.run, c.version, c.queue, c.priority, c.due, c.at, c.attempt, c.rescues, c.fence, c.payload, false
+  from coming c
+  where not exists (select from ready r where r.job = c.job and r.run = c.run)
+  order by 7, 1, 2;
+end $$;
+
+-- Unowned due runs, highest rank first. Candidates are chosen without locks and locked afterwards:
+-- locking while sorting would hold more rows than are taken.
+create function lease(node_ bigint, queues_ text[], limit_ integer, now_ bigint)
+returns table (
+  job bigint, run bigint, version integer, queue text, priority smallint, due bigint, at bigint,
+  attempt integer, rescues integer, fence integer, payload text
+) language plpgsql set enable_seqscan = off as $$
+#variable_conflict use_column
+declare want integer := limit_; width integer; n integer;
+begin
+  perform require_alive(node_);
+  -- Who asks at the same moment looks at the same runs and finds them locked: it looks once more,
+  -- further down the queues. Otherwise of many nodes at one backlog only one would get anything.
+  foreach width in array array[limit_, 16 * limit_] loop
+    return query
+    with recursive found (name) as (
+      select min(r.queue) from run r where r.owner is null
+      union all
+      select (select min(r.queue) from run r where r.owner is null and r.queue > f.name) from found f where f.name is not null
+    ), wanted as (
+      select unnest(queues_) as name where cardinality(queues_) > 0
+      union all
+      select name from found where name is not null and cardinality(queues_) = 0
+    ), candidates as materialized (
+      select c.job, c.run, c.rank
+      from wanted w
+      cross join lateral (
+        select r.job, r.run, r.at - r.priority * 60000000::bigint as rank
+        from run r
+        where r.owner is null and r.queue = w.name and r.at <= now_
+        order by r.at - r.priority * 60000000::bigint
+        limit width
+      ) c
+      order by c.rank, c.job, c.run
+      limit width
+    ), locked as materialized (
+      select r.ctid as tid, c.rank
+      from candidates c
+      join run r on r.job = c.job and r.run = c.run
+      where r.owner is null
+      order by c.rank, c.job, c.run
+      limit want
+      for update of r skip locked
+    ), taken as (
+      update run r
+      set owner = node_, fence = r.fence + 1, started = null,
+        version = coalesce((select j.version from job j where j.id = r.job), r.version)
+      from locked l
+      where r.ctid = l.tid
+      returning r.job, r.run, r.version, r.queue, r.priority, r.due, r.at, r.attempt, r.rescues, r.fence, r.payload, l.rank
+    )
+    select t.job, t.run, t.version, t.queue, t.priority, t.due, t.at, t.attempt, t.rescues, t.fence, t.payload
+    from taken t
+    order by t.rank, t.job, t.run;
+    get diagnostics n = row_count;
+    want := want - n;
+    exit when want <= 0;
+  end loop;
+end $$;
+
+-- What a deleted job leaves behind: runs that nobody holds end with it, the holders of the others are
+-- told. Every row is locked first, since in between a run may be leased, given back or retried; one
+-- that moves from one table to the other while we wait for it is met in the next round.
+create function end_runs(job_ bigint, now_ bigint) returns void language plpgsql as $$
+declare locked_waiting bigint; locked_live bigint; there bigint;
+begin
+  for i in 1 .. 100 loop
+    select count(*) into locked_waiting from (select from waiting where job = job_ for update) w;
+    select count(*) into locked_live from (select from run where job = job_ for update) r;
+    select (select count(*) from waiting where job = job_) + (select count(*) from run where job = job_) into there;
+    exit when locked_waiting + locked_live = there;
+  end loop;
+  insert into signal (node, job, run, reason)
+  select owner, job, run, 'job deleted'
+  from run
+  where job = job_ and owner is not null
+  on conflict do nothing;
+  with waiting_ones as (
+    delete from waiting where job = job_ returning job, run, attempt, fence, version, due, rescues
+  ), live_ones as (
+    delete from run where job = job_ and owner is null returning job, run, attempt, fence, version, due, rescues
+  )
+  insert into history (job, run, attempt, fence, version, status, due, finished, rescues, reason)
+  select job, run, attempt, fence, version, 3, due, now_, rescues, 'job deleted'
+  from (select * from waiting_ones union all select * from live_ones) ended;
+end $$;
+
+-- Runs that their owner no longer holds (`rescued`: it died; else it gave them back): anybody may
+-- lease them, unless somebody wants them to end.
+create function leave_owner(tids tid[], rescued boolean, now_ bigint) returns void language plpgsql as $$
+begin
+  with asked as (
+    select r.ctid as tid, r.*, s.reason as wish
+    from run r join signal s on s.node = r.owner and s.job = r.job and s.run = r.run
+    where r.ctid = any(tids)
+  ), past as (
+    insert into history (job, run, attempt, fence, version, status, due, finished, node, rescues, reason)
+    select job, run, attempt, fence, version, 3, due, now_, owner, rescues, wish from asked
+  ), unwished as (
+    delete from signal s using asked a where s.node = a.owner and s.job = a.job and s.run = a.run
+  )
+  delete from run where ctid = any(array(select a.tid from asked a));
+  update run set owner = null, fence = fence + 1, started = null, rescues = rescues + rescued::integer
+  where ctid = any(tids);
+end $$;
+
+create function release(node_ bigint, jobs_ bigint[], runs_ bigint[], fences_ integer[], now_ bigint)
+returns integer language plpgsql set enable_seqscan = off as $$
+declare tids tid[];
+begin
+  perform require_alive(node_);
+  select array_agg(tid) into tids from (
+    select r.ctid as tid
+    from unnest(jobs_, runs_, fences_) as x(j, n, f)
+    join run r on r.job = x.j and r.run = x.n and r.fence = x.f and r.owner = node_
+    for update of r
+  ) held;
+  if tids is null then return 0; end if;
+  perform leave_owner(tids, false, now_);
+  return cardinality(tids);
+end $$;
+
+create function rescue(limit_ integer, now_ bigint) returns integer language plpgsql as $$
+declare tids tid[]; n bigint; left_ integer := limit_;
+begin
+  for n in select id from node where dead_at is not null and not settled order by id loop
+    select array_agg(tid) into tids from (
+      select ctid as tid from run where owner = n limit left_ for update skip locked
+    ) held;
+    if tids is not null then
+      perform leave_owner(tids, true, now_);
+      left_ := left_ - cardinality(tids);
+    end if;
+    -- Locked rows were passed over: the node is settled only when nothing of it is left.
+    if not exists (select from run where owner = n) then
+      update node set settled = true where id = n;
+    end if;
+    exit when left_ <= 0;
+  end loop;
+  return limit_ - left_;
+end $$;
+
+-- A run that is no occurrence. The tie-breaker begins at a number of the transaction, so that
+-- callers in the same microsecond rarely try the same one.
+create function enqueue(
+  job_ bigint, due_ bigint, payload_ text, now_ bigint
+) returns bigint language plpgsql as $$
+declare n integer := 1 + (pg_current_xact_id()::text::bigint % 1023)::integer; at_ bigint := now_; number bigint; j record;
+begin
+  select version, queue, priority into j from job where id = job_ for key share;
+  if not found then return null; end if;
+  for i in 1 .. 100000 loop
+    number := (at_ << 10) | n;
+    if not exists (select from history where job = job_ and run = number)
+      and not exists (select from run where job = job_ and run = number)
+      and not exists (select from waiting where job = job_ and run = number) then
+      begin
+        if due_ > now_ then
+          insert into waiting (job, run, version, queue, priority, due, at, attempt, rescues, fence, payload)
+          values (job_, number, j.version, j.queue, j.priority, due_, due_, 1, 0, 0, payload_);
+        else
+          insert into run (job, run, version, queue, priority, due, at, attempt, rescues, fence, payload)
+          values (job_, number, j.version, j.queue, j.priority, due_, due_, 1, 0, 0, payload_);
+        end if;
+        return number;
+      exception when unique_violation then
+        null;
+      end;
+    end if;
+    n := n % 1023 + 1;
+    if i % 1023 = 0 then at_ := at_ + 1; end if;
+  end loop;
+  raise exception 'no free number for job %', job_;
+end $$;

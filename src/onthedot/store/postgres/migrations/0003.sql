@@ -1,0 +1,66 @@
+-- The days of history: made ahead, so that a finish never waits for one, and dropped whole, so that
+-- nothing is left to vacuum. Both take a lock that everybody who finishes a run needs too: they give
+-- up after three seconds and are tried again by the next round.
+
+-- Made apart and then attached. A day that has begun without its partition stays in the default one,
+-- unless what lies there is little: moving much would hold up every finish.
+create function make_day(name_ text, first_ bigint, end_ bigint) returns boolean language plpgsql
+set lock_timeout = '3s' as $$
+declare n bigint;
+begin
+  if to_regclass(name_) is not null then
+    return false;
+  end if;
+  -- Attaching takes this lock in any case; taken first, nothing comes in between the move and it.
+  lock table history_default in access exclusive mode;
+  if to_regclass(name_) is not null then
+    return false;
+  end if;
+  select count(*) into n
+  from (select from history_default where run >= first_ and run < end_ limit 10001) early;
+  if n > 10000 then
+    return false;
+  end if;
+  execute format('create table %I (like history including defaults)', name_);
+  if n > 0 then
+    execute format(
+      'with early as (delete from history_default where run >= %s and run < %s returning *)'
+      ' insert into %I select * from early', first_, end_, name_);
+  end if;
+  execute format('alter table history attach partition %I for values from (%s) to (%s)', name_, first_, end_);
+  return true;
+end $$;
+
+create function drop_day(name_ text) returns void language plpgsql
+set lock_timeout = '3s' as $$
+begin
+  execute format('drop table if exists %I', name_);
+end $$;
+
+-- One-off jobs whose run is over and forgotten. Those that somebody is at are passed over, and when
+-- the others are locked it is asked again whether they have a run: an edit or a trigger that was
+-- committed just before would otherwise be answered and then lost.
+create function forget_one_offs(before_ bigint, limit_ integer) returns integer language plpgsql as $$
+declare ids bigint[]; n integer;
+begin
+  select array_agg(id) into ids
+  from (
+    select j.id
+    from job j
+    where j.rule is null and j.skipping_from is null and j.updated_at < before_
+      and (j.definition::jsonb -> 'schedule' ->> 'at')::bigint < before_
+      and not exists (select from run r where r.job = j.id)
+      and not exists (select from waiting w where w.job = j.id)
+      and not exists (select from history h where h.job = j.id)
+    order by j.id
+    limit limit_
+    for update of j skip locked
+  ) spent;
+  delete from job j
+  where j.id = any(ids)
+    and not exists (select from run r where r.job = j.id)
+    and not exists (select from waiting w where w.job = j.id)
+    and not exists (select from history h where h.job = j.id);
+  get diagnostics n = row_count;
+  return n;
+end $$;

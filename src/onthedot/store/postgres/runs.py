@@ -1,0 +1,131 @@
+"""Live and waiting runs on PostgreSQL. Each verb of the hot path is one call of one function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from onthedot.core.instants import Instant
+from onthedot.core.model import LeasedRun, Outcome, RunRef
+from onthedot.store.codec import STATUS_CODES, STATUS_OF_CODE
+from onthedot.store.postgres.database import Connection, Database
+from onthedot.store.postgres.jobs import keep_answer, kept_answer
+from onthedot.store.postgres.statements import SQL
+from onthedot.store.refusals import no_such_job, no_such_run, run_over
+from onthedot.store.rows import job_of
+from onthedot.store.values import CancelVerdict, Finished, Lessee, Made, Promoted, Receipt, Signal
+
+_REASON = "cancelled by request"
+
+
+class Runs:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def enqueue(
+        self,
+        job: int,
+        *,
+        due: Instant,
+        payload: str | None,
+        now: Instant,
+        receipt: Receipt | None = None,
+    ) -> Made:
+        return await self._database.transaction(
+            lambda db: _enqueue(db, job, due, payload, now, receipt)
+        )
+
+    async def promote(
+        self,
+        shards: frozenset[int],
+        *,
+        until: Instant,
+        lessee: Lessee,
+        limit: int,
+        now: Instant,
+    ) -> Promoted:
+        rows = await self._database.rows(
+            SQL["runs.promote"],
+            *(sorted(shards), until, lessee.node, lessee.own, limit, now, list(lessee.queues)),
+        )
+        leased = [LeasedRun(*row[:11]) for row in map(tuple, rows) if row[11]]
+        return Promoted(leased, len(rows), tuple(row[6] for row in rows if not row[11]))
+
+    async def lease(
+        self, node: int, queues: tuple[str, ...], *, limit: int, now: Instant
+    ) -> list[LeasedRun]:
+        rows = await self._database.rows(SQL["runs.lease"], node, list(queues), limit, now)
+        return [LeasedRun(*row) for row in rows]
+
+    async def started(self, node: int, starts: Mapping[RunRef, Instant]) -> None:
+        jobs, runs, fences = _columns(list(starts))
+
+        async def verb(db: Connection) -> None:
+            await db.execute(SQL["runs.require_alive"], node)
+            await db.execute(SQL["runs.started"], node, jobs, runs, fences, list(starts.values()))
+
+        await self._database.transaction(verb)
+
+    async def finish(self, node: int, outcomes: Sequence[Outcome], *, now: Instant) -> Finished:
+        columns = list(zip(*outcomes, strict=True)) if outcomes else [()] * len(Outcome._fields)
+        jobs, runs, attempts, fences, statuses, *rest = columns
+        codes = [STATUS_CODES[status] for status in statuses]
+        row = await self._database.row(
+            SQL["runs.finish"], node, jobs, runs, attempts, fences, codes, *rest
+        )
+        return Finished(*row)
+
+    async def release(self, node: int, refs: Sequence[RunRef], *, now: Instant) -> int:
+        return int(await self._database.value(SQL["runs.release"], node, *_columns(refs), now))
+
+    async def owned(self, node: int) -> list[RunRef]:
+        return [RunRef(*row) for row in await self._database.rows(SQL["runs.owned"], node)]
+
+    async def rescue(self, *, limit: int, now: Instant) -> int:
+        return int(await self._database.value(SQL["runs.rescue"], limit, now))
+
+    async def cancel(self, job: int, run: int, *, now: Instant) -> CancelVerdict:
+        return await self._database.transaction(lambda db: _cancel(db, job, run, now))
+
+    async def signals(self, node: int) -> list[Signal]:
+        return [Signal(*row) for row in await self._database.rows(SQL["runs.signals"], node)]
+
+
+async def _enqueue(
+    db: Connection,
+    job: int,
+    due: Instant,
+    payload: str | None,
+    now: Instant,
+    receipt: Receipt | None,
+) -> Made:
+    repeat = await kept_answer(db, receipt, now)
+    if repeat is not None:
+        return Made(repeat=repeat)
+    number = await db.fetchval(SQL["runs.enqueue"], job, due, payload, now)
+    if number is None:
+        raise no_such_job(job)
+    found = job_of(await db.fetchrow(SQL["jobs.get"], job))
+    await keep_answer(db, receipt, found, number)
+    return Made(job=found, run=number)
+
+
+def _columns(refs: Sequence[RunRef]) -> tuple[list[int], list[int], list[int]]:
+    return [ref.job for ref in refs], [ref.run for ref in refs], [ref.fence for ref in refs]
+
+
+async def _cancel(db: Connection, job: int, run: int, now: Instant) -> CancelVerdict:
+    """Look in every place twice: a run may move from one to the next between two looks."""
+    for _ in range(2):
+        if await db.fetchval(SQL["runs.cancel_waiting"], job, run, now) is not None:
+            return CancelVerdict.CANCELLED
+        row = await db.fetchrow(SQL["runs.lock"], job, run)
+        if row is not None and row[0] is None:
+            await db.execute(SQL["runs.cancel_live"], job, run, now)
+            return CancelVerdict.CANCELLED
+        if row is not None:
+            await db.execute(SQL["runs.ask"], row[0], job, run, _REASON)
+            return CancelVerdict.ASKED
+    past = await db.fetchrow(SQL["ledger.past_run"], job, run)
+    if past is None:
+        raise no_such_run()
+    raise run_over(STATUS_OF_CODE[past[3]])

@@ -1,0 +1,95 @@
+-- name: clock.split_state
+select id, split_until
+from shard
+where id = any($1::smallint[])
+
+-- name: clock.split
+select split($1::smallint[], $2::bigint, $3::bigint, $4::bigint)
+
+-- name: clock.peek
+-- why: a lateral look-up per shard reads the head of each one's key and nothing else; from the cursor
+-- on, since the entries of rows deleted before it still lie there until vacuum comes
+select n.shard, n.slot, n.id, n.jobs, n.versions, n.dues, n.rules
+from unnest($1::smallint[], $2::bigint[]) as s(shard, low)
+cross join lateral (
+  select *
+  from near
+  where near.shard = s.shard and near.slot >= s.low and near.slot <= $3
+  order by near.slot, near.id
+  limit $4
+) n
+
+-- name: clock.any_cut
+select exists (select from cut)
+
+-- name: clock.cuts_of
+select cut.job, cut.version, cut.cut, cut.deleted
+from unnest($1::bigint[], $2::integer[]) as x(job, version)
+join cut on cut.job = x.job and cut.version = x.version
+
+-- name: clock.fire
+select fire($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
+  $22, $23, $24, $25)
+
+-- name: clock.insert_waiting
+insert into waiting (job, run, version, queue, priority, due, at, attempt, rescues, fence)
+select job, run, version, queue, priority, due, at, 1, 0, 0
+from unnest($1::bigint[], $2::bigint[], $3::integer[], $4::text[], $5::smallint[], $6::bigint[], $7::bigint[])
+  as x(job, run, version, queue, priority, due, at)
+where not exists (select from history h where h.job = x.job and h.run = x.run)
+  and not exists (select from run r where r.job = x.job and r.run = x.run)
+on conflict (job, run) do nothing
+
+-- name: clock.made
+-- why: asked only when fewer runs were made than planned
+select r.job, r.run
+from unnest($1::bigint[], $2::bigint[]) as x(job, run)
+join run r on r.job = x.job and r.run = x.run
+where r.owner = $3 and r.attempt = 1 and r.fence = 1
+
+-- name: clock.record_ranges
+insert into history (job, run, attempt, fence, version, status, due, finished, rescues, reason, until, count)
+select job, first << 10, 0, 0, version, status, first, $1, 0, reason, last, count
+from unnest($2::bigint[], $3::integer[], $4::smallint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::text[])
+  as x(job, version, status, first, last, count, reason)
+where x.count is distinct from 1 or not (
+  exists (select from history h where h.job = x.job and h.run = x.first << 10)
+  or exists (select from run r where r.job = x.job and r.run = x.first << 10)
+  or exists (select from waiting w where w.job = x.job and w.run = x.first << 10))
+
+-- name: clock.close_cuts
+delete from cut
+using unnest($1::bigint[], $2::integer[]) as x(job, version)
+where cut.job = x.job and cut.version = x.version
+
+-- name: clock.disarm
+update job
+set armed = false
+from unnest($1::bigint[], $2::integer[]) as x(job, version)
+where job.id = x.job and job.version = x.version
+
+-- name: clock.set_aside
+insert into aside (job, version, due, rule, why, set_aside_at)
+values ($1, $2, $3, $4, $5, $6)
+on conflict (job, version) do update set why = excluded.why, set_aside_at = excluded.set_aside_at
+
+-- name: clock.rules
+select id, spec
+from rule
+where id = any($1::integer[])
+
+-- name: clock.intern_rules
+-- why: looked up first, so that a known rule costs neither a row version nor a number
+insert into rule (spec)
+select spec
+from unnest($1::text[]) as x(spec)
+where not exists (select from rule where rule.spec = x.spec)
+on conflict (spec) do nothing
+
+-- name: clock.rule_ids
+select spec, id
+from rule
+where spec = any($1::text[])
+
+-- name: clock.put
+select put_entries($1::smallint[], $2::bigint[], $3::bigint[], $4::integer[], $5::integer[], $6::bigint, $7::bigint)

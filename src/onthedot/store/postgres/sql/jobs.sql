@@ -1,0 +1,108 @@
+-- name: jobs.next_number
+select nextval(pg_get_serial_sequence('job', 'id'))
+
+-- name: jobs.lock_shard
+-- why: for share: edits of one shard do not wait for each other, only for a claim, which takes the
+-- same row for update; what is read after it is as new as the last claim
+select horizon
+from shard
+where id = $1
+for share
+
+-- name: jobs.lock
+select id, version, definition, payload, anchor, since, skipping_from, created_at, updated_at, armed
+from job
+where id = $1
+for update
+
+-- name: jobs.is_waiting
+select exists (select from waiting where job = $1 and run = $2 and attempt = 1)
+
+-- name: jobs.insert
+insert into job (id, version, namespace, key, name, queue, priority, rule, armed, definition, payload,
+  anchor, since, skipping_from, created_at, updated_at)
+overriding system value
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+
+-- name: jobs.update
+update job
+set version = $2, namespace = $3, key = $4, name = $5, queue = $6, priority = $7, rule = $8, armed = $9,
+  definition = $10, payload = $11, anchor = $12, since = $13, skipping_from = $14, created_at = $15, updated_at = $16
+where id = $1
+
+-- name: jobs.delete
+delete from job
+where id = any($1::bigint[])
+
+-- name: jobs.get
+select id, version, definition, payload, anchor, since, skipping_from, created_at, updated_at
+from job
+where id = $1
+
+-- name: jobs.page
+select id, version, definition, payload, anchor, since, skipping_from, created_at, updated_at
+from job
+where id < $1
+order by id desc
+limit $2
+
+-- name: jobs.by_key
+select id
+from job
+where namespace = $1 and key = $2
+
+-- name: jobs.keep_version
+insert into job_version (job, version, name, definition, payload, ended_at, deleted)
+select id, version, name, definition, payload, $2, $3
+from job
+where id = $1
+
+-- name: jobs.end_version
+insert into cut (job, version, cut, deleted)
+values ($1, $2, $3, $4)
+
+-- name: jobs.definitions
+select x.job, x.version, coalesce(j.definition, v.definition), coalesce(j.payload, v.payload)
+from unnest($1::bigint[], $2::integer[]) as x(job, version)
+left join job j on j.id = x.job and j.version = x.version
+left join job_version v on v.job = x.job and v.version = x.version
+where j.id is not null or v.job is not null
+
+-- name: jobs.keep_key
+-- why: it waits for a request with the same key that is under way, and then finds its answer
+insert into idempotency (key, fingerprint, answer, used_at)
+values ($1, $2, '', $3)
+on conflict (key) do nothing
+
+-- name: jobs.keep_answer
+update idempotency
+set answer = $2
+where key = $1
+
+-- name: jobs.kept_answer
+select fingerprint, answer
+from idempotency
+where key = $1
+
+-- name: jobs.forget_aside
+delete from aside
+where job = $1 and version = $2
+
+-- name: jobs.end_runs
+select end_runs($1, $2)
+
+-- name: jobs.delete_cuts
+-- why: what earlier versions left unfired is not wanted any more either
+update cut
+set deleted = true
+where job = $1
+
+-- name: jobs.next_numbers
+select nextval(s.seq)
+from (select pg_get_serial_sequence('job', 'id')::regclass as seq) s, generate_series(1, $1)
+
+-- name: jobs.lock_shards
+select
+from shard
+order by id
+for share

@@ -1,0 +1,83 @@
+-- name: runs.enqueue
+select enqueue($1, $2, $3, $4)
+
+-- name: runs.insert_waiting
+insert into waiting (job, run, version, queue, priority, due, at, attempt, rescues, fence, payload, expires)
+values ($1, $2, $3, $4, $5, $6, $7, 1, 0, 0, $8, $9)
+
+-- name: runs.is_taken
+select exists (select from run where job = $1 and run = $2)
+  or exists (select from waiting where job = $1 and run = $2)
+  or exists (select from history where job = $1 and run = $2)
+
+-- name: runs.leave_waiting
+delete from waiting
+where job = $1 and run = $2
+
+-- name: runs.promote
+select job, run, version, queue, priority, due, at, attempt, rescues, fence, payload, is_mine
+from promote($1, $2, $3, $4, $5, $6, $7)
+
+-- name: runs.lease
+select job, run, version, queue, priority, due, at, attempt, rescues, fence, payload
+from lease($1, $2, $3, $4)
+
+-- name: runs.require_alive
+select require_alive($1)
+
+-- name: runs.started
+update run
+set started = x.started
+from unnest($2::bigint[], $3::bigint[], $4::integer[], $5::bigint[]) as x(job, run, fence, started)
+where run.job = x.job and run.run = x.run and run.owner = $1 and run.fence = x.fence and run.started is null
+
+-- name: runs.finish
+select accepted, repeated, stale, retry_at
+from finish($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+
+-- name: runs.release
+select release($1, $2, $3, $4, $5)
+
+-- name: runs.owned
+select job, run, fence
+from run
+where owner = $1
+
+-- name: runs.rescue
+select rescue($1, $2)
+
+-- name: runs.cancel_waiting
+with gone as (
+  delete from waiting where job = $1 and run = $2
+  returning job, run, attempt, fence, version, due, rescues
+)
+insert into history (job, run, attempt, fence, version, status, due, finished, rescues, reason)
+select job, run, attempt, fence, version, 3, due, $3, rescues, 'cancelled by request'
+from gone
+returning 1
+
+-- name: runs.lock
+-- why: between looking and writing nobody may lease it, end it or give it back
+select owner
+from run
+where job = $1 and run = $2
+for update
+
+-- name: runs.cancel_live
+with gone as (
+  delete from run where job = $1 and run = $2 and owner is null
+  returning job, run, attempt, fence, version, due, rescues
+)
+insert into history (job, run, attempt, fence, version, status, due, finished, rescues, reason)
+select job, run, attempt, fence, version, 3, due, $3, rescues, 'cancelled by request'
+from gone
+
+-- name: runs.ask
+insert into signal (node, job, run, reason)
+values ($1, $2, $3, $4)
+on conflict do nothing
+
+-- name: runs.signals
+select job, run, reason
+from signal
+where node = $1

@@ -1,0 +1,22 @@
+-- name: schema.table
+select to_regclass('onthedot_schema')
+
+-- name: schema.version
+select version
+from onthedot_schema
+
+-- name: schema.hurry
+-- why: whoever waits for a lock on a table holds up all who come after; local to the transaction
+select set_config('lock_timeout', '3s', true)
+
+-- name: schema.lock
+-- why: a lock of the transaction, since session locks leak behind a pooler
+select pg_advisory_xact_lock($1)
+
+-- name: schema.first
+insert into onthedot_schema (version)
+values ($1)
+
+-- name: schema.next
+update onthedot_schema
+set version = $1

@@ -1,0 +1,64 @@
+-- name: upkeep.installation
+select id
+from installation
+
+-- name: upkeep.new_installation
+insert into installation (id)
+values ($1)
+
+-- name: upkeep.new_shards
+insert into shard (id, horizon, split_until)
+select n, 0, 0
+from generate_series(0, $1 - 1) n
+
+-- name: upkeep.partitions
+select c.relname
+from pg_inherits i
+join pg_class c on c.oid = i.inhrelid
+where i.inhparent = 'history'::regclass
+
+-- name: upkeep.make_day
+select make_day($1, $2, $3)
+
+-- name: upkeep.drop_day
+select drop_day($1)
+
+-- name: upkeep.old_history
+delete from history
+where (job, run, attempt) in (
+  select job, run, attempt from history where finished < $1 and run < $3 limit $2
+)
+
+-- name: upkeep.old_versions
+delete from job_version
+where (job, version) in (
+  select job, version
+  from job_version v
+  where ended_at < $1
+    and not exists (select from cut c where c.job = v.job and c.version = v.version)
+  order by ended_at
+  limit $2
+)
+
+-- name: upkeep.old_keys
+delete from idempotency
+where key in (select key from idempotency where used_at < $1 order by used_at limit $2)
+
+-- name: upkeep.old_nodes
+delete from node
+where id in (select id from node where dead_at < $1 and settled order by id limit $2)
+
+-- name: upkeep.finished_one_offs
+select forget_one_offs($1, $2)
+
+-- name: upkeep.ping
+select 1
+
+-- name: upkeep.flush_costs
+-- why: counters are sent now and then; every connection sends its own when it has been idle
+select pg_stat_force_next_flush(), pg_stat_clear_snapshot()
+
+-- name: upkeep.costs
+select coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0)::bigint, (pg_current_wal_lsn() - '0/0')::bigint
+from pg_stat_user_tables
+where relname not like 'history%' and relname <> 'job'

@@ -1,0 +1,186 @@
+"""Each lock, predicate and raise on which the races rest is needed: without it, the matrix turns
+red. The text is taken out of a copy of the database, or of the statement, and must be there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import asyncpg
+import pytest
+
+from onthedot.store.postgres.statements import SQL
+from tests.races.matrix import row_of_the_matrix
+from tests.races.verbs import VERBS
+from tests.races.world import World
+from tests.support.postgres import PostgresServer, bare_database, drop_database
+
+DEFINITION = "select pg_get_functiondef(oid) from pg_proc where proname = $1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Removal:
+    """`where`: a function of the database, or the name of a statement (with a dot). `row`: the
+    verb that is held and the world, where its lack shows as `fault`."""
+
+    what: str
+    where: str
+    text: str
+    instead: str = ""
+    row: tuple[str, str]
+    fault: str
+
+
+REMOVALS = (
+    Removal(
+        what="the shard's lock of a claim",
+        where="fire",
+        text="perform from shard where id = any(shards_) order by id for update;",
+        row=("split", "behind"),
+        fault="stranded in a far slot",
+    ),
+    Removal(
+        what="the shard's lock of a change",
+        where="jobs.lock_shard",
+        text="where id = $1\nfor share",
+        instead="where id = $1",
+        row=("fire", "held"),
+        fault="has 2 fates",
+    ),
+    Removal(
+        what="the shard's lock of a split",
+        where="split",
+        text=" order by id for update loop",
+        instead=" order by id loop",
+        row=("fire", "behind"),
+        fault="stranded in a far slot",
+    ),
+    Removal(
+        what="the raise on a short delete",
+        where="fire",
+        text="if n <> cardinality(row_ids) then",
+        instead="if false then",
+        row=("fire", "held"),
+        fault="has 2 entries",
+    ),
+    Removal(
+        what="the raise on a cut that the plan did not know",
+        where="fire",
+        text="if n <> known_cuts then",
+        instead="if false then",
+        row=("delete", "held"),
+        fault="was not told that its job is gone",
+    ),
+    Removal(
+        what="the node's key share",
+        where="require_alive",
+        text=" for key share",
+        row=("fire", "held"),
+        fault="committed after the death of its node",
+    ),
+    Removal(
+        what="the lock of a burial",
+        where="nodes.bury",
+        text="for update skip locked",
+        row=("lease", "free"),
+        fault="committed after the death of its node",
+    ),
+    Removal(
+        what="the lock of a farewell",
+        where="nodes.leave",
+        text="for update",
+        row=("finish", "held"),
+        fault="committed after the death of its node",
+    ),
+    Removal(
+        what="the fence in the finish",
+        where="finish",
+        text="and run.fence = g.fence",
+        row=("beat", "held"),
+        fault="has the run with fence",
+    ),
+    Removal(
+        what="the row locks of the finish",
+        where="finish",
+        text="    for update\n",
+        row=("started", "held"),
+        fault="is in 2 places",
+    ),
+    Removal(
+        what="the locks of a delete on live runs",
+        where="end_runs",
+        text="(select from run where job = job_ for update)",
+        instead="(select from run where job = job_)",
+        row=("retry", "held"),
+        fault="waits, but its job is gone",
+    ),
+    Removal(
+        what="the locks of a delete on waiting runs",
+        where="end_runs",
+        text="(select from waiting where job = job_ for update)",
+        instead="(select from waiting where job = job_)",
+        row=("promote", "waiting"),
+        fault="was not told that its job is gone",
+    ),
+    Removal(
+        what="the job's key share of an enqueue",
+        where="enqueue",
+        text=" for key share",
+        row=("delete", "held"),
+        fault="is left behind by its job",
+    ),
+    Removal(
+        what="the job's lock of a change",
+        where="jobs.lock",
+        text="for update",
+        row=("edit", "held"),
+        fault="an error that the contract does not know",
+    ),
+    Removal(
+        what="the lock on a one-off that is forgotten",
+        where="forget_one_offs",
+        text="    for update of j skip locked\n",
+        row=("enqueue", "spent"),
+        fault="is left behind by its job",
+    ),
+    Removal(
+        what="the lock of a cancel",
+        where="runs.lock",
+        text="for update",
+        row=("lease", "free"),
+        fault="was cancelled, but goes on",
+    ),
+)
+
+
+@pytest.mark.parametrize("removal", REMOVALS, ids=lambda each: each.what.replace(" ", "-"))
+async def test_the_matrix_turns_red_without_it(packaged, get_world, monkeypatch, removal):
+    world = await a_copy(packaged, await get_world(packaged, removal.row[1]))
+    url = packaged.url(world.database)
+    if "." in removal.where:
+        monkeypatch.setitem(SQL, removal.where, without(removal, SQL[removal.where]))
+    else:
+        await take_out(removal, url)
+    [first] = [verb for verb in VERBS if verb.name == removal.row[0]]
+
+    found = await row_of_the_matrix(url, world, first, ("commit",))
+    await drop_database(packaged, world.database)
+
+    assert any(removal.fault in fault for fault in found), "\n".join(["", *found])
+
+
+async def a_copy(server: PostgresServer, world: World) -> World:
+    return replace(world, database=await bare_database(server, template=world.database))
+
+
+async def take_out(removal: Removal, url: str) -> None:
+    connection = await asyncpg.connect(url)
+    try:
+        [definition] = await connection.fetch(DEFINITION, removal.where)
+        await connection.execute(without(removal, definition[0]))
+    finally:
+        await connection.close()
+
+
+def without(removal: Removal, source: str) -> str:
+    assert source.count(removal.text) == 1, f"{removal.where} has no such place: {removal.text}"
+    return source.replace(removal.text, removal.instead)

@@ -1,0 +1,258 @@
+"""Every verb that writes: how it is called when it meets others, and where it has what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from onthedot.core import editing
+from onthedot.core.editing import Change, Standing
+from onthedot.core.instants import MINUTE, SECOND
+from onthedot.core.model import Once, Outcome, RunRef
+from onthedot.core.states import Status
+from onthedot.errors import KeyTaken, NodeDead, NotFound, RunOver, Taken, VersionConflict
+from onthedot.store.postgres import PostgresStore
+from onthedot.store.postgres.clock import Clock
+from onthedot.store.values import Lessee
+from tests.races.world import PERIOD, World
+from tests.support.builders import ALL_SHARDS, a_definition, a_receipt, every
+
+Act = Callable[[PostgresStore, World], Awaitable[Any]]
+
+RECURRING = ("held", "behind", "overdue")
+SOME = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verb:
+    """`worlds`: where it writes something, so that holding it open means something; none: it only
+    ever comes second. `by`: whose
+    death it must not outlive. `may`: the refusals that the contract knows. `nth`: which of its
+    writing transactions is held open, where it has several."""
+
+    name: str
+    act: Act
+    worlds: tuple[str, ...]
+    by: Callable[[World], int] | None = None
+    may: tuple[type[Exception], ...] = ()
+    nth: int = 1
+
+
+def changing(become: Callable[[Standing, World], Change], *, expect: bool = False) -> Act:
+    async def act(store: PostgresStore, world: World) -> Any:
+        return await store.jobs.change(
+            world.job.id,
+            lambda standing: become(standing, world),
+            now=world.now,
+            expected=world.job.version if expect else None,
+        )
+
+    return act
+
+
+def edited(**fields: Any) -> Callable[[Standing, World], Change]:
+    return lambda standing, world: editing.edit(
+        standing, replace(standing.job.definition, **fields)
+    )
+
+
+def moved(standing: Standing, world: World) -> Change:
+    definition = replace(standing.job.definition, schedule=Once(world.now + 5 * SECOND))
+    return editing.edit(standing, definition)
+
+
+async def create(store: PostgresStore, world: World) -> Any:
+    definition = a_definition(name="made", key="made", schedule=every(PERIOD // SECOND))
+    return await store.jobs.create(definition, now=world.now, receipt=a_receipt())
+
+
+async def take_key(store: PostgresStore, world: World) -> Any:
+    return await store.jobs.create(a_definition(name="thief", key="made"), now=world.now)
+
+
+async def enqueue(store: PostgresStore, world: World) -> Any:
+    return await store.runs.enqueue(world.job.id, due=world.now, payload=None, now=world.now)
+
+
+async def enqueue_later(store: PostgresStore, world: World) -> Any:
+    due = world.now + MINUTE
+    return await store.runs.enqueue(world.job.id, due=due, payload=None, now=world.now)
+
+
+async def fire(store: PostgresStore, world: World) -> Any:
+    lessee = Lessee(world.node, SOME)
+    return await store.clock.fire(world.plan, lessee=lessee, now=world.now)
+
+
+async def split(store: PostgresStore, world: World) -> Any:
+    """A scheduler that has just come looks far ahead: what it reads must be split first."""
+    newcomer = Clock(store.clock._database)
+    shards = frozenset({world.job.shard})
+    return await newcomer.peek(shards, until=world.now + 2 * PERIOD, limit=SOME)
+
+
+async def promote(store: PostgresStore, world: World) -> Any:
+    promoted = await store.runs.promote(
+        ALL_SHARDS,
+        until=world.until,
+        lessee=Lessee(world.node, SOME),
+        limit=SOME,
+        now=world.now,
+    )
+    return promoted.leased
+
+
+async def lease(store: PostgresStore, world: World) -> Any:
+    return await store.runs.lease(world.node, (), limit=SOME, now=world.now)
+
+
+async def started(store: PostgresStore, world: World) -> Any:
+    return await store.runs.started(holder(world), {reference(world): world.now})
+
+
+def finishing(status: Status, *, retry: bool = False, late: bool = False) -> Act:
+    """`late`: under a fence that has been overtaken, although the same node holds the run again."""
+
+    async def act(store: PostgresStore, world: World) -> Any:
+        held = world.held
+        if late:
+            held = held._replace(fence=world.fence - 2)
+        outcome = Outcome(held.job, held.run, held.attempt, held.fence, status, held.at, world.now)
+        if retry:
+            outcome = outcome._replace(error="HTTP 500", retry_at=world.now + MINUTE)
+        return await store.runs.finish(holder(world), [outcome], now=world.now)
+
+    return act
+
+
+async def release(store: PostgresStore, world: World) -> Any:
+    return await store.runs.release(holder(world), [reference(world)], now=world.now)
+
+
+async def rescue(store: PostgresStore, world: World) -> Any:
+    return await store.runs.rescue(limit=SOME, now=world.now)
+
+
+async def cancel(store: PostgresStore, world: World) -> Any:
+    return await store.runs.cancel(*world.run, now=world.now)
+
+
+async def beat(store: PostgresStore, world: World) -> Any:
+    return await store.nodes.beat(world.node, now=world.now)
+
+
+async def bury(store: PostgresStore, world: World) -> Any:
+    return await store.nodes.bury(silent_before=0, gone=[world.node], now=world.now)
+
+
+async def leave(store: PostgresStore, world: World) -> Any:
+    return await store.nodes.leave(world.node, now=world.now)
+
+
+async def prune(store: PostgresStore, world: World) -> Any:
+    before = world.job.created_at + PERIOD + MINUTE
+    return await store.upkeep.prune(before=before, keys_before=0, limit=SOME)
+
+
+async def prepare(store: PostgresStore, world: World) -> Any:
+    return await store.upkeep.prepare(now=world.now)
+
+
+def holder(world: World) -> int:
+    """Who holds the run, or did; in the world of the orphan it is dead."""
+    return world.other if world.name == "orphan" else world.node
+
+
+def actor(world: World) -> int:
+    return world.node
+
+
+def reference(world: World) -> RunRef:
+    return RunRef(world.held.job, world.held.run, world.held.fence)
+
+
+EDITS = (NotFound, VersionConflict)
+LIVE_JOBS = (*RECURRING, "free", "waiting", "orphan", "one_off", "spent")
+
+VERBS = (
+    Verb(name="create", act=create, worlds=("held",), may=(KeyTaken,)),
+    Verb(name="take key", act=take_key, worlds=("held",), may=(KeyTaken,)),
+    Verb(
+        name="edit",
+        act=changing(edited(name="renamed"), expect=True),
+        worlds=(*RECURRING, "one_off", "spent"),
+        may=EDITS,
+    ),
+    Verb(name="move", act=changing(moved), worlds=("held", "one_off", "spent"), may=EDITS),
+    Verb(
+        name="pause",
+        act=changing(edited(paused=True)),
+        worlds=(*RECURRING, "one_off"),
+        may=EDITS,
+    ),
+    Verb(name="resume", act=changing(edited(paused=False)), worlds=("paused",), may=EDITS),
+    Verb(
+        name="delete",
+        act=changing(lambda standing, world: editing.delete(standing)),
+        worlds=(*LIVE_JOBS, "paused"),
+        may=EDITS,
+    ),
+    Verb(name="enqueue", act=enqueue, worlds=("held", "spent"), may=(NotFound,)),
+    Verb(name="enqueue later", act=enqueue_later, worlds=("held", "spent"), may=(NotFound,)),
+    Verb(
+        name="fire",
+        act=fire,
+        worlds=(*RECURRING, "one_off"),
+        by=actor,
+        may=(Taken, NodeDead),
+    ),
+    Verb(name="split", act=split, worlds=("held", "behind")),
+    Verb(name="promote", act=promote, worlds=("waiting", "one_off"), by=actor, may=(NodeDead,)),
+    Verb(name="lease", act=lease, worlds=("free",), by=actor, may=(NodeDead,)),
+    Verb(name="started", act=started, worlds=("held",), by=holder, may=(NodeDead,)),
+    Verb(
+        name="finish",
+        act=finishing(Status.SUCCEEDED),
+        worlds=("held", "paused"),
+        by=holder,
+        may=(NodeDead,),
+    ),
+    Verb(
+        name="fail",
+        act=finishing(Status.FAILED),
+        worlds=("held",),
+        by=holder,
+        may=(NodeDead,),
+    ),
+    Verb(
+        name="retry",
+        act=finishing(Status.FAILED, retry=True),
+        worlds=("held",),
+        by=holder,
+        may=(NodeDead,),
+    ),
+    Verb(
+        name="finish late",
+        act=finishing(Status.SUCCEEDED, late=True),
+        worlds=(),
+        by=holder,
+        may=(NodeDead,),
+    ),
+    Verb(name="release", act=release, worlds=("held",), by=holder, may=(NodeDead,)),
+    Verb(name="rescue", act=rescue, worlds=("orphan",)),
+    Verb(
+        name="cancel",
+        act=cancel,
+        worlds=("free", "held", "waiting", "orphan", "one_off"),
+        may=(RunOver, NotFound),
+    ),
+    Verb(name="beat", act=beat, worlds=("held",), by=actor, may=(NodeDead,)),
+    Verb(name="bury", act=bury, worlds=("held", "free", "waiting")),
+    Verb(name="leave", act=leave, worlds=("held", "free", "waiting")),
+    Verb(name="prepare", act=prepare, worlds=("held",)),
+    Verb(name="prune versions", act=prune, worlds=("held",)),
+    Verb(name="prune nodes", act=prune, worlds=("held",), nth=2),
+    Verb(name="prune history", act=prune, worlds=("held",), nth=3),
+    Verb(name="prune one-offs", act=prune, worlds=("spent",), nth=2),
+)

@@ -1,0 +1,245 @@
+"""Small worlds in which verbs collide: one job, one run, two nodes. Each is built once, with the
+store's own verbs, and put back as it was before every race."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+import asyncpg
+
+from onthedot.core.editing import Change, Standing, edit
+from onthedot.core.firing import AHEAD, Plan
+from onthedot.core.instants import MILLISECOND, SECOND, Instant
+from onthedot.core.model import Job, LeasedRun, Once, occurrence
+from onthedot.store.postgres import PostgresStore, open_store
+from tests.support import builders
+from tests.support.builders import RunKey
+from tests.support.clock import ManualClock
+from tests.support.postgres import PostgresServer, new_database
+
+PERIOD = 600 * SECOND
+"""Of the job. Its next occurrence is due half a second after the race, within a claim's reach."""
+TABLES = (
+    *("job", "job_version", "near", "far", "cut", "aside", "run", "waiting", "history", "dead"),
+    *("idempotency", "node", "signal", "rule", "shard"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class World:
+    """What the racing verbs speak about. `held` is the run as its node last held it: in some worlds
+    it has lost it since, and is a late writer. `fence` is the run's own when the race begins."""
+
+    name: str
+    database: str
+    now: Instant
+    job: Job
+    held: LeasedRun
+    fence: int
+    node: int
+    other: int
+    plan: Plan
+
+    @property
+    def run(self) -> RunKey:
+        return RunKey(self.held.job, self.held.run)
+
+    @property
+    def until(self) -> Instant:
+        return self.now + AHEAD
+
+
+@dataclass
+class Scene:
+    """A world under construction."""
+
+    store: PostgresStore
+    clock: ManualClock
+    job: Job
+    node: int
+    other: int
+    held: LeasedRun | None = None
+    fence: int = 0
+
+    async def wait_until(self, us: int) -> None:
+        self.clock.advance(self.job.created_at + us - self.clock.now())
+
+    async def lease(self) -> None:
+        [self.held] = await builders.lease(self.store, self.clock, self.node)
+        self.fence = self.held.fence
+
+
+async def build(name: str, server: PostgresServer) -> World:
+    database = await new_database(server)
+    store = await open_store(server.url(database))
+    try:
+        world = await _build(name, database, store)
+    finally:
+        await store.upkeep.close()
+    connection = await asyncpg.connect(server.url(database))
+    try:
+        await connection.execute(_keeping())
+    finally:
+        await connection.close()
+    return world
+
+
+def _keeping() -> str:
+    """Keep every row aside, with a function that brings them all back in one round trip."""
+    kept = "".join(f"create table kept.{t} as select * from public.{t};" for t in TABLES)
+    back = "".join(
+        f"delete from public.{t}; insert into public.{t} overriding system value"
+        f" select * from kept.{t};"
+        for t in TABLES
+    )
+    days = "select relname from pg_class where relkind = 'r' and relname like 'history_2%'"
+    return (
+        f"create schema kept; {kept} create function kept.restore() returns void"
+        " language plpgsql as $$ declare day text; begin"
+        f" for day in {days} loop execute format('drop table %I', day); end loop;"
+        f" {back} end $$"
+    )
+
+
+async def _build(name: str, database: str, store: PostgresStore) -> World:
+    clock = ManualClock()
+    before = await builders.a_node(store, clock)
+    node, other = await builders.a_node(store, clock), await builders.a_node(store, clock)
+    # A node that was there before, and is forgotten by a prune.
+    await builders.kill(store, clock, before)
+    await store.runs.rescue(limit=10, now=clock.now())
+    job = await builders.a_job(store, clock, key="kept", schedule=builders.every(600))
+    scene = Scene(store, clock, job, node, other)
+    await BUILDERS[name](scene)
+    assert scene.held is not None
+    planned = await builders.plan(store, clock)
+    return World(
+        name=name,
+        database=database,
+        now=clock.now(),
+        job=await store.jobs.get(scene.job.id),
+        held=scene.held,
+        fence=scene.fence,
+        node=scene.node,
+        other=scene.other,
+        plan=planned,
+    )
+
+
+async def _history(scene: Scene, *, pause: bool = False) -> None:
+    """An edit, two occurrences (of which a pause holds the second one back), and then it is half a
+    second before the third."""
+    store, clock = scene.store, scene.clock
+    await scene.wait_until(10 * SECOND)
+    scene.job = await builders.edit(store, clock, scene.job, name="edited")
+    for round_ in (1, 2):
+        await scene.wait_until(round_ * PERIOD)
+        fired = await builders.claim(store, clock, scene.node)
+        await builders.finish(store, clock, scene.node, *fired)
+        if pause and round_ == 1:
+            scene.job = await builders.pause(store, clock, scene.job)
+    await scene.wait_until(3 * PERIOD - 500 * MILLISECOND)
+
+
+async def free(scene: Scene) -> None:
+    """Nobody holds the run. The node had it, gave it back, and may not have noticed."""
+    await _history(scene)
+    await builders.a_run(scene.store, scene.clock, scene.job)
+    await scene.lease()
+    assert scene.held is not None
+    refs = [builders.ref(scene.held)]
+    assert await scene.store.runs.release(scene.node, refs, now=scene.clock.now()) == 1
+    scene.fence += 1
+
+
+async def held(scene: Scene) -> None:
+    """The node holds the run, not for the first time."""
+    await free(scene)
+    await scene.lease()
+
+
+async def waiting(scene: Scene) -> None:
+    """The first attempt has failed; the time for the second has come."""
+    await held(scene)
+    assert scene.held is not None
+    again = builders.failed(scene.held, scene.clock, retry_at=scene.clock.now())
+    await scene.store.runs.finish(scene.node, [again], now=scene.clock.now())
+    scene.fence += 1
+
+
+async def orphan(scene: Scene) -> None:
+    """The node that holds the run is dead; the other one acts."""
+    await held(scene)
+    await builders.kill(scene.store, scene.clock, scene.node)
+    scene.node, scene.other = scene.other, scene.node
+
+
+async def paused(scene: Scene) -> None:
+    """The job is paused, and has been while an occurrence went by."""
+    await _history(scene, pause=True)
+    await builders.a_run(scene.store, scene.clock, scene.job)
+    await scene.lease()
+
+
+async def behind(scene: Scene) -> None:
+    """The shard was claimed up to here already, by a claim that did not see the job's entry."""
+    await held(scene)
+    await _tell(
+        scene,
+        "update shard set horizon = $1 where id = $2",
+        scene.clock.now() + AHEAD,
+        scene.job.shard,
+    )
+
+
+async def overdue(scene: Scene) -> None:
+    """The third occurrence is late, and belongs to a version that an edit has ended meanwhile."""
+    await held(scene)
+    scene.clock.advance(5 * SECOND)
+    scene.job = await builders.edit(scene.store, scene.clock, scene.job, name="edited again")
+
+
+async def one_off(scene: Scene) -> None:
+    """The job is due once, half a second from now; the run is that occurrence."""
+    await _history(scene)
+    await _become_one_off(scene, scene.clock.now() + 500 * MILLISECOND)
+    scene.held = _never_held(scene.job, scene.clock.now() + 500 * MILLISECOND)
+
+
+async def spent(scene: Scene) -> None:
+    """The job was due once, long ago: its run is over and forgotten, and nothing is left but it."""
+    await scene.wait_until(10 * SECOND)
+    await _become_one_off(scene, scene.clock.now() + SECOND)
+    scene.clock.advance(2 * SECOND)
+    await builders.claim(scene.store, scene.clock, scene.node)
+    runs = await builders.promote(scene.store, scene.clock, scene.node)
+    await builders.finish(scene.store, scene.clock, scene.node, *runs)
+    [scene.held] = runs
+    scene.fence = scene.held.fence
+    await scene.wait_until(3 * PERIOD - 500 * MILLISECOND)
+    await _tell(scene, "delete from history where job = $1", scene.job.id)
+    await _tell(scene, "delete from job_version where job = $1", scene.job.id)
+
+
+async def _become_one_off(scene: Scene, at: Instant) -> None:
+    def decide(standing: Standing) -> Change:
+        return edit(standing, replace(standing.job.definition, schedule=Once(at)))
+
+    changed = await scene.store.jobs.change(scene.job.id, decide, now=scene.clock.now())
+    assert changed is not None
+    scene.job = changed
+
+
+def _never_held(job: Job, at: Instant) -> LeasedRun:
+    return LeasedRun(job.id, occurrence(at), job.version, "default", 5, at, at, 1, 0, 0, None)
+
+
+async def _tell(scene: Scene, statement: str, *values: object) -> None:
+    await scene.store.upkeep._database.rows(statement, *values)
+
+
+BUILDERS: dict[str, Callable[[Scene], Awaitable[None]]] = {
+    each.__name__: each
+    for each in (free, held, waiting, orphan, paused, behind, overdue, one_off, spent)
+}

@@ -1,0 +1,271 @@
+"""The steward looks after what a node holds: wishes, visibility, and claims that went astray."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from onthedot.core.instants import MILLISECOND, SECOND
+from onthedot.core.states import Status
+from onthedot.errors import NodeDead, StoreUnavailable
+from onthedot.roles.steward import DOUBT_S, SIGNALS_S
+from tests.support.builders import (
+    a_job,
+    a_node,
+    a_run,
+    every,
+    key_of,
+    kill,
+    lease,
+    status_of,
+    view,
+)
+from tests.support.clock import START
+from tests.support.roles import Failing, Stand, Stuck, a_stand, id_of
+
+
+async def a_long_attempt(store, clock, stand: Stand):
+    run = await a_run(store, clock)
+    stand.runner.hang()
+    stand.worker.look()
+    await stand.work()
+    await stand.work()
+    return run
+
+
+# Wishes
+
+
+async def test_a_cancelled_attempt_ends_within_two_seconds_by_the_loops_alone(store, clock):
+    stand = await a_stand(store, clock)
+    run = await a_long_attempt(store, clock, stand)
+    await store.runs.cancel(*run, now=clock.now())
+
+    for _ in range(8):
+        await asyncio.sleep(await stand.steward.listen())
+        await stand.finisher.step()
+
+    assert clock.now() == pytest.approx(START + 2 * SECOND, abs=1_000)
+    assert await status_of(store, clock, run) is Status.CANCELLED
+
+
+async def test_a_node_that_holds_nothing_asks_for_no_wishes(store, faulty, clock):
+    stand = await a_stand(faulty, clock)
+
+    pause = await stand.steward.listen()
+
+    assert (pause, faulty.calls["runs.signals"]) == (SIGNALS_S, 0)
+
+
+async def test_wishes_for_the_runs_of_others_are_not_ours(store, clock):
+    stand, other = await a_stand(store, clock), await a_stand(store, clock)
+    mine, theirs = (
+        await a_long_attempt(store, clock, stand),
+        await a_long_attempt(store, clock, other),
+    )
+    await store.runs.cancel(*theirs, now=clock.now())
+
+    await stand.steward.listen()
+    await asyncio.sleep(0.01)
+
+    assert set(stand.holding.under_way) == {mine}
+    assert stand.runner.aborted == other.runner.aborted == []
+
+
+async def test_a_wish_is_obeyed_after_the_store_was_away(store, faulty, clock):
+    stand = await a_stand(faulty, clock)
+    run = await a_long_attempt(store, clock, stand)
+    await store.runs.cancel(*run, now=clock.now())
+    faulty.on("runs.signals", Failing(StoreUnavailable("gone"), times=1))
+
+    with pytest.raises(StoreUnavailable):
+        await stand.steward.listen()
+    await stand.steward.listen()
+    await asyncio.sleep(0.01)
+
+    assert stand.runner.aborted == [id_of(run)]
+
+
+# Visibility
+
+
+async def test_an_attempt_becomes_visible_after_a_second_with_its_real_start(store, clock):
+    clock.advance(123_456)
+    stand = await a_stand(store, clock)
+    run = await a_long_attempt(store, clock, stand)
+    began = clock.now()
+
+    clock.advance(SECOND - 1)
+    await stand.steward.listen()
+    early = (await view(store, clock, run)).started_at
+    clock.advance(1)
+    await stand.steward.listen()
+
+    seen = await view(store, clock, run)
+    assert early is None
+    assert (seen.status, seen.started_at) == (Status.RUNNING, began)
+
+
+async def test_a_short_attempt_costs_no_write_for_its_visibility(store, faulty, clock):
+    await a_run(store, clock)
+    stand = await a_stand(faulty, clock)
+    await stand.work_off()
+
+    clock.advance(2 * SECOND)
+    await stand.steward.listen()
+
+    assert faulty.calls["runs.started"] == 0
+
+
+async def test_an_attempt_is_shown_once(store, faulty, clock):
+    stand = await a_stand(faulty, clock)
+    await a_long_attempt(store, clock, stand)
+
+    for _ in range(5):
+        clock.advance(SECOND)
+        await stand.steward.listen()
+
+    assert faulty.calls["runs.started"] == 1
+
+
+async def test_an_attempt_that_could_not_be_shown_is_shown_later(store, faulty, clock):
+    stand = await a_stand(faulty, clock)
+    run = await a_long_attempt(store, clock, stand)
+    clock.advance(SECOND)
+    faulty.on("runs.started", Failing(StoreUnavailable("gone"), times=1))
+
+    with pytest.raises(StoreUnavailable):
+        await stand.steward.listen()
+    await stand.steward.listen()
+
+    assert (await view(store, clock, run)).started_at == START
+
+
+async def test_a_dead_node_shows_nothing(store, clock):
+    stand = await a_stand(store, clock)
+    await a_long_attempt(store, clock, stand)
+    clock.advance(SECOND)
+    await kill(store, clock, stand.number)
+
+    with pytest.raises(NodeDead):
+        await stand.steward.listen()
+
+
+# Reconciliation
+
+
+async def a_lost_claim(store, faulty, clock, stand: Stand):
+    """A lease that was committed and whose answer never came."""
+    run = await a_run(store, clock)
+    faulty.on("runs.lease", Failing(StoreUnavailable("cut off"), times=1, after=True))
+    with pytest.raises(StoreUnavailable):
+        await stand.worker.step()
+    assert len(await store.runs.owned(stand.number)) == 1
+    return run
+
+
+async def test_a_claim_whose_answer_was_lost_is_given_back_after_two_sightings(
+    store, faulty, clock
+):
+    stand, other = await a_stand(faulty, clock), await a_node(store, clock)
+    run = await a_lost_claim(store, faulty, clock, stand)
+
+    pause = await stand.steward.reconcile()
+    doubted = await lease(store, clock, other)
+    clock.advance(int(DOUBT_S * SECOND))
+    settled = await stand.steward.reconcile()
+
+    assert (pause, doubted) == (DOUBT_S, [])
+    assert settled > DOUBT_S
+    [back] = await lease(store, clock, other)
+    assert (key_of(back), back.attempt, back.rescues) == (run, 1, 0)
+
+
+async def test_a_lost_claim_of_the_clock_is_given_back_and_runs(store, faulty, clock):
+    await a_job(store, clock, schedule=every(1))
+    stand = await a_stand(faulty, clock)
+    faulty.on("clock.fire", Failing(StoreUnavailable("cut off"), times=1, after=True))
+    with pytest.raises(StoreUnavailable):
+        await stand.scheduler.step()
+
+    await stand.steward.reconcile()
+    clock.advance(2 * SECOND)
+    await stand.steward.reconcile()
+    await stand.work_off()
+
+    assert [call.scheduled_for for call in stand.runner.calls] == [START + SECOND]
+
+
+async def test_a_claim_that_is_on_its_way_to_memory_is_kept(store, faulty, clock):
+    run = await a_run(store, clock)
+    stand = await a_stand(faulty, clock)
+    answer = Stuck(after=True)
+    faulty.on("runs.lease", answer)
+    step = asyncio.create_task(stand.worker.step())
+    await answer.reached.wait()
+
+    await stand.steward.reconcile()  # the first sighting falls between commit and answer
+    answer.go.set()
+    await step
+    clock.advance(int(DOUBT_S * SECOND))
+    await stand.steward.reconcile()
+    await stand.work_off()
+
+    assert stand.runner.runs == [id_of(run)]
+    assert [outcome.fence for outcome in stand.outcomes] == [1]
+    assert stand.finisher.stale == 0
+
+
+async def test_a_claim_whose_answer_takes_long_is_not_started_twice(store, faulty, clock):
+    run = await a_run(store, clock)
+    slow, other = await a_stand(faulty, clock), await a_stand(store, clock)
+    answer = Stuck(after=True)
+    faulty.on("runs.lease", answer)
+    step = asyncio.create_task(slow.worker.step())
+    await answer.reached.wait()
+
+    for _ in range(2):  # the answer is under way for longer than between two sightings
+        await slow.steward.reconcile()
+        clock.advance(int(DOUBT_S * SECOND))
+    await other.work()
+    await other.work()
+    answer.go.set()
+    await step
+    await slow.work_off()
+
+    assert sorted(slow.runner.runs + other.runner.runs) == [id_of(run)]
+
+
+async def test_what_is_held_or_under_way_or_ending_is_never_doubted(store, faulty, clock):
+    stand, other = await a_stand(faulty, clock), await a_node(store, clock)
+    under_way = await a_long_attempt(store, clock, stand)
+    await a_job(store, clock, schedule=every(1))
+    await stand.scheduler.step()
+
+    for _ in range(5):
+        await stand.steward.reconcile()
+        clock.advance(100 * MILLISECOND)
+    stand.runner.let_go()
+    await asyncio.sleep(0.01)
+    for _ in range(5):
+        await stand.steward.reconcile()
+
+    assert faulty.calls["runs.release"] == 0
+    assert await lease(store, clock, other) == []
+    await stand.finisher.step()
+    assert await status_of(store, clock, under_way) is Status.SUCCEEDED
+
+
+async def test_a_claim_that_could_not_be_given_back_is_given_back_later(store, faulty, clock):
+    stand, other = await a_stand(faulty, clock), await a_node(store, clock)
+    await a_lost_claim(store, faulty, clock, stand)
+    await stand.steward.reconcile()
+    faulty.on("runs.release", Failing(StoreUnavailable("gone"), times=1))
+    with pytest.raises(StoreUnavailable):
+        await stand.steward.reconcile()
+
+    await stand.steward.reconcile()
+    await stand.steward.reconcile()
+
+    assert len(await lease(store, clock, other)) == 1
