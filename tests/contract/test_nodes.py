@@ -71,7 +71,8 @@ async def test_a_clock_that_was_set_back_does_not_keep_the_load_from_being_told(
     await store.nodes.beat(node, now=clock.set_back(HOUR), load=Load(4, 5, 6))
 
     [view] = await store.nodes.all()
-    assert (view.beat_at, view.load) == (beat, Load(4, 5, 6))
+    assert view.load == Load(4, 5, 6)
+    assert view.beat_at > beat
 
 
 async def test_the_load_of_the_dead_is_not_changed_any_more(store, clock):

@@ -110,7 +110,7 @@ def clock_entries(race: Race) -> Iterator[str]:
 
 def instants(race: Race) -> Iterator[str]:
     """Each due instant has one fate, or exactly one that will bring it."""
-    if race.world.name in ("one_off", "spent") or race.first.name == "move":
+    if race.world.name in ("one_off", "spent", "twice") or race.first.name == "move":
         return
     if race.second.name == "move" and not isinstance(race.answers[1], Exception):
         return

@@ -139,14 +139,16 @@ class Stage:
         looker = await asyncpg.connect(url)
         assert isinstance(held, HeldDatabase)
         try:
-            # Every race leaves dead rows behind; thousands of them would cost more than the races.
-            await looker.execute(f"vacuum {', '.join(TABLES)}")
             pid = await free.value("select pg_backend_pid()")
             yield cls(world, held, free, looker, pid)
         finally:
             await held.close()
             await free.close()
             await looker.close()
+
+    async def sweep(self) -> None:
+        """Every race leaves dead rows behind; thousands of them would cost more than the races."""
+        await self._looker.execute(f"vacuum {', '.join(TABLES)}")
 
     async def alone(self, verb: Verb) -> Any:
         """What the verb answers when nobody else is there."""

@@ -21,22 +21,23 @@ ROWS = [row(verb, name) for verb in VERBS for name in verb.worlds]
 SHORT = [row(verb, verb.worlds[0]) for verb in VERBS if verb.worlds]
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(("first", "name"), ROWS)
-async def test_whoever_runs_into_it_every_invariant_holds(packaged, get_world, first, name):
-    world = await get_world(packaged, name)
+async def test_whoever_runs_into_it_every_invariant_holds(packaged, get_stage, first, name):
+    stage = await get_stage(packaged, name)
 
-    found = await row_of_the_matrix(packaged.url(world.database), world, first)
+    found = await row_of_the_matrix(stage, first)
 
     assert not found, "\n".join(["", *found])
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("major", INSTALLED)
 @pytest.mark.parametrize(("first", "name"), SHORT)
-async def test_other_versions_of_postgres_lock_alike(get_world, major, first, name):
-    server = shared(major)
-    world = await get_world(server, name)
+async def test_other_versions_of_postgres_lock_alike(get_stage, major, first, name):
+    stage = await get_stage(shared(major), name)
 
-    found = await row_of_the_matrix(server.url(world.database), world, first, ("commit",))
+    found = await row_of_the_matrix(stage, first, rolling_back=False)
 
     assert not found, "\n".join(["", *found])
 

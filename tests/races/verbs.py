@@ -29,7 +29,8 @@ class Verb:
     """`worlds`: where it writes something, so that holding it open means something; none: it only
     ever comes second. `by`: whose
     death it must not outlive. `may`: the refusals that the contract knows. `nth`: which of its
-    writing transactions is held open, where it has several."""
+    writing transactions is held open, where it has several. `passes_over`: it leaves what is locked
+    to others instead of waiting."""
 
     name: str
     act: Act
@@ -37,6 +38,7 @@ class Verb:
     by: Callable[[World], int] | None = None
     may: tuple[type[Exception], ...] = ()
     nth: int = 1
+    passes_over: bool = False
 
 
 def changing(become: Callable[[Standing, World], Change], *, expect: bool = False) -> Act:
@@ -65,6 +67,11 @@ def moved(standing: Standing, world: World) -> Change:
 async def create(store: PostgresStore, world: World) -> Any:
     definition = a_definition(name="made", key="made", schedule=every(PERIOD // SECOND))
     return await store.jobs.create(definition, now=world.now, receipt=a_receipt())
+
+
+async def create_many(store: PostgresStore, world: World) -> Any:
+    definitions = [a_definition(name=key, key=key, schedule=every(600)) for key in ("made", "more")]
+    return await store.jobs.create_many(definitions, now=world.now)
 
 
 async def take_key(store: PostgresStore, world: World) -> Any:
@@ -177,6 +184,7 @@ LIVE_JOBS = (*RECURRING, "free", "waiting", "orphan", "one_off", "spent")
 
 VERBS = (
     Verb(name="create", act=create, worlds=("held",), may=(KeyTaken,)),
+    Verb(name="create many", act=create_many, worlds=("held",), may=(KeyTaken,)),
     Verb(name="take key", act=take_key, worlds=("held",), may=(KeyTaken,)),
     Verb(
         name="edit",
@@ -203,18 +211,25 @@ VERBS = (
     Verb(
         name="fire",
         act=fire,
-        worlds=(*RECURRING, "one_off"),
+        worlds=(*RECURRING, "twice", "one_off"),
         by=actor,
         may=(Taken, NodeDead),
     ),
     Verb(name="split", act=split, worlds=("held", "behind")),
-    Verb(name="promote", act=promote, worlds=("waiting", "one_off"), by=actor, may=(NodeDead,)),
-    Verb(name="lease", act=lease, worlds=("free",), by=actor, may=(NodeDead,)),
+    Verb(
+        name="promote",
+        act=promote,
+        worlds=("waiting", "one_off"),
+        by=actor,
+        may=(NodeDead,),
+        passes_over=True,
+    ),
+    Verb(name="lease", act=lease, worlds=("free",), by=actor, may=(NodeDead,), passes_over=True),
     Verb(name="started", act=started, worlds=("held",), by=holder, may=(NodeDead,)),
     Verb(
         name="finish",
         act=finishing(Status.SUCCEEDED),
-        worlds=("held", "paused"),
+        worlds=("held", "paused", "twice"),
         by=holder,
         may=(NodeDead,),
     ),
@@ -228,7 +243,7 @@ VERBS = (
     Verb(
         name="retry",
         act=finishing(Status.FAILED, retry=True),
-        worlds=("held",),
+        worlds=("held", "twice"),
         by=holder,
         may=(NodeDead,),
     ),
@@ -240,7 +255,7 @@ VERBS = (
         may=(NodeDead,),
     ),
     Verb(name="release", act=release, worlds=("held",), by=holder, may=(NodeDead,)),
-    Verb(name="rescue", act=rescue, worlds=("orphan",)),
+    Verb(name="rescue", act=rescue, worlds=("orphan",), passes_over=True),
     Verb(
         name="cancel",
         act=cancel,
@@ -248,10 +263,10 @@ VERBS = (
         may=(RunOver, NotFound),
     ),
     Verb(name="beat", act=beat, worlds=("held",), by=actor, may=(NodeDead,)),
-    Verb(name="bury", act=bury, worlds=("held", "free", "waiting")),
+    Verb(name="bury", act=bury, worlds=("held", "free", "waiting"), passes_over=True),
     Verb(name="leave", act=leave, worlds=("held", "free", "waiting")),
     Verb(name="prepare", act=prepare, worlds=("held",)),
-    Verb(name="prune versions", act=prune, worlds=("held",)),
+    Verb(name="prune versions", act=prune, worlds=("held",), passes_over=True),
     Verb(name="prune nodes", act=prune, worlds=("held",), nth=2),
     Verb(name="prune history", act=prune, worlds=("held",), nth=3),
     Verb(name="prune one-offs", act=prune, worlds=("spent",), nth=2),

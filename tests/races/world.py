@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import cache
 
 import asyncpg
 
@@ -68,6 +69,18 @@ class Scene:
     async def lease(self) -> None:
         [self.held] = await builders.lease(self.store, self.clock, self.node)
         self.fence = self.held.fence
+
+
+async def get_world(server: PostgresServer, name: str) -> World:
+    worlds = _built(server)
+    if name not in worlds:
+        worlds[name] = await build(name, server)
+    return worlds[name]
+
+
+@cache
+def _built(server: PostgresServer) -> dict[str, World]:
+    return {}
 
 
 async def build(name: str, server: PostgresServer) -> World:
@@ -200,6 +213,18 @@ async def overdue(scene: Scene) -> None:
     scene.job = await builders.edit(scene.store, scene.clock, scene.job, name="edited again")
 
 
+async def twice(scene: Scene) -> None:
+    """The occurrence that an ended version still has to account for was asked for again as a
+    one-off, which is the run that the node holds: it must not be made a second time."""
+    await _history(scene)
+    due = scene.job.created_at + 3 * PERIOD
+    scene.clock.advance(5 * SECOND)
+    scene.job = await builders.edit(scene.store, scene.clock, scene.job, name="edited again")
+    await _become_one_off(scene, due)
+    [scene.held] = await builders.promote(scene.store, scene.clock, scene.node)
+    scene.fence = scene.held.fence
+
+
 async def one_off(scene: Scene) -> None:
     """The job is due once, half a second from now; the run is that occurrence."""
     await _history(scene)
@@ -241,5 +266,5 @@ async def _tell(scene: Scene, statement: str, *values: object) -> None:
 
 BUILDERS: dict[str, Callable[[Scene], Awaitable[None]]] = {
     each.__name__: each
-    for each in (free, held, waiting, orphan, paused, behind, overdue, one_off, spent)
+    for each in (free, held, waiting, orphan, paused, behind, overdue, twice, one_off, spent)
 }

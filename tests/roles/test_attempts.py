@@ -215,6 +215,20 @@ async def test_a_cancel_that_is_repeated_leaves_one_outcome(store, clock):
     assert await status_of(store, clock, run) is Status.CANCELLED
 
 
+async def test_an_attempt_that_takes_its_time_to_stop_is_not_stopped_a_second_time(store, clock):
+    stand = await a_stand(store, clock)
+    stand.runner.abort_s = 1.0
+    run = await a_hanging_attempt(store, clock, stand)
+    await store.runs.cancel(run.job, run.run, now=clock.now())
+
+    for _ in range(8):
+        await asyncio.sleep(await stand.steward.listen())
+    await stand.finisher.step()
+
+    assert stand.runner.aborted == [id_of(run)]
+    assert await status_of(store, clock, run) is Status.CANCELLED
+
+
 async def test_a_cancel_that_comes_too_late_changes_nothing(store, clock):
     stand = await a_stand(store, clock)
     run = await a_hanging_attempt(store, clock, stand)

@@ -57,7 +57,8 @@ async def a_node_of(store: Store, clock: ManualClock, process: str) -> int:
 async def test_a_node_that_was_silent_for_a_lease_is_buried(store, clock):
     silent = await a_node(store, clock)
     stand = await a_stand(store, clock)
-    await beat_for(clock, 15, stand)
+    await stand.janitor.watch()
+    await beat_for(clock, 12, stand)
     await stand.janitor.watch()
     just_in_time = await dead_nodes(store)
 

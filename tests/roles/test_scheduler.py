@@ -42,6 +42,7 @@ async def test_an_occurrence_is_claimed_one_second_before_it_is_due_and_not_earl
     early = stand.holding.waiting
     clock.advance(1)
     await stand.scheduler.step()
+    await stand.work()
 
     assert early == 0
     assert stand.holding.next_at() == START + 5 * SECOND

@@ -210,7 +210,7 @@ async def test_a_worker_in_a_backlog_leases_more_than_its_slots_at_a_time(store,
     await some_runs(store, clock, 600)
     stand = await a_stand(faulty, clock, slots=4)
 
-    task = asyncio.create_task(stand.worker.loop.run())
+    task = asyncio.create_task(stand.run_worker())
     for _ in range(1_000):
         await asyncio.sleep(0.001)
         await stand.finisher.step()
@@ -226,7 +226,7 @@ async def test_a_worker_in_a_backlog_leases_more_than_its_slots_at_a_time(store,
 
 async def test_unowned_runs_are_found_within_half_a_second_without_any_hint(store, clock):
     stand = await a_stand(store, clock)
-    task = asyncio.create_task(stand.worker.loop.run())
+    task = asyncio.create_task(stand.run_worker())
     await asyncio.sleep(0.01)
     await a_run(store, clock)
 
@@ -238,7 +238,7 @@ async def test_unowned_runs_are_found_within_half_a_second_without_any_hint(stor
 
 async def test_a_hint_makes_the_worker_look_at_once(store, clock):
     stand = await a_stand(store, clock)
-    task = asyncio.create_task(stand.worker.loop.run())
+    task = asyncio.create_task(stand.run_worker())
     await asyncio.sleep(0.01)
     await a_run(store, clock)
 
@@ -253,7 +253,7 @@ async def test_a_hint_during_a_lease_is_not_lost(store, faulty, clock):
     stand = await a_stand(faulty, clock)
     answer = Stuck(after=True)
     faulty.on("runs.lease", answer)
-    task = asyncio.create_task(stand.worker.loop.run())
+    task = asyncio.create_task(stand.run_worker())
     await answer.reached.wait()
 
     await a_run(store, clock)
@@ -271,7 +271,8 @@ async def test_runs_left_unowned_for_want_of_room_start_on_the_dot_when_slots_ar
 ):
     jobs = [await a_job(store, clock, schedule=every(10)) for _ in range(5)]
     stand = await a_stand(store, clock, slots=3)
-    tasks = [asyncio.create_task(loop.run()) for loop in (stand.scheduler.loop, stand.worker.loop)]
+    loops = (stand.scheduler.loop, stand.worker.loop, stand.worker.starting)
+    tasks = [asyncio.create_task(loop.run()) for loop in loops]
     await asyncio.sleep(8)
     await stand.member.step()
     await until(lambda: clock.now() >= START + 9_900 * MILLISECOND)
@@ -291,7 +292,7 @@ async def test_what_was_handed_back_is_taken_again_as_soon_as_a_slot_is_free(sto
     stand = await a_stand(store, clock, slots=2)
     await stand.scheduler.step()
     stand.holding.slots = 1
-    task = asyncio.create_task(stand.worker.loop.run())
+    task = asyncio.create_task(stand.run_worker())
     await asyncio.sleep(0.95)
     stand.worker.look()  # a hint about something else: the queue is empty
     await asyncio.sleep(0.01)

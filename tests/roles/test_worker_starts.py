@@ -71,7 +71,7 @@ async def test_a_worker_left_to_itself_starts_every_run_on_the_dot(store, clock)
     stand = await a_stand(store, clock)
     await stand.scheduler.step()
 
-    task = asyncio.create_task(stand.worker.loop.run())
+    task = asyncio.create_task(stand.run_worker())
     await asyncio.sleep(1.1)
     task.cancel()
 
@@ -88,7 +88,7 @@ async def test_a_run_starts_at_its_instant_although_the_store_is_slow_to_lease(
     slow = Stuck()
     faulty.on("runs.lease", slow)
 
-    task = asyncio.create_task(stand.worker.loop.run())
+    task = asyncio.create_task(stand.run_worker())
     await slow.reached.wait()
     await asyncio.sleep(2)
     task.cancel()
@@ -110,7 +110,7 @@ async def test_held_runs_start_although_the_definitions_of_others_cannot_be_fetc
     await a_one_off(store, clock, at=START + SECOND)
     await stand.scheduler.step()
 
-    task = asyncio.create_task(stand.worker.loop.run())
+    task = asyncio.create_task(stand.run_worker())
     await asyncio.sleep(1)
     task.cancel()
 
@@ -227,7 +227,7 @@ async def test_a_failure_to_load_definitions_ends_no_run_and_is_made_good(store,
     stand = await a_stand(faulty, clock)
     faulty.on("jobs.definitions", Failing(StoreUnavailable("gone"), times=3))
 
-    task = asyncio.create_task(stand.worker.loop.run())
+    task = asyncio.create_task(stand.run_worker())
     await asyncio.sleep(1)
     task.cancel()
 

@@ -99,6 +99,7 @@ class ScriptedRunner:
         self.calls: list[Call] = []
         self.started: list[Instant] = []
         self.aborted: list[str] = []
+        self.abort_s = 0.0
         self.under_way = self.most_under_way = 0
         self._clock = clock
         self._answers: deque[Result | BaseException] = deque()
@@ -128,6 +129,7 @@ class ScriptedRunner:
         try:
             await self._open.wait()
         except asyncio.CancelledError:
+            await asyncio.sleep(self.abort_s)
             self.aborted.append(call.run_id)
             raise
         finally:
@@ -264,10 +266,16 @@ class Stand:
     def _done(self, outcome: Outcome) -> None:
         self.outcomes.append(outcome)
         self.finisher.add(outcome)
+        self.worker.nudge()
 
     def _unowned(self, ats: Iterable[Instant] = ()) -> None:
-        self.told_unowned.append(set(ats))
-        self.worker.look()
+        when = set(ats)
+        self.told_unowned.append(when)
+        self.worker.look(when)
+
+    async def run_worker(self) -> None:
+        """Both loops of the worker, as long as they are let."""
+        await asyncio.gather(self.worker.loop.run(), self.worker.starting.run())
 
     async def work(self) -> float:
         """One step of the worker, and as much of the attempts as needs no time."""

@@ -15,12 +15,12 @@ from onthedot.core.recovery import (
     HOLD_MAX,
     LEASE_US,
     START_LIMIT_S,
+    is_silent,
     lost_claims,
     may_judge,
     may_start,
     room_to_hold,
     shards_of,
-    silent_before,
 )
 
 
@@ -47,7 +47,8 @@ def test_nobody_is_judged_until_the_store_has_answered_for_a_whole_lease(since, 
 
 
 def test_a_node_is_silent_when_its_lease_has_run_out():
-    assert silent_before(100 * SECOND) == 85 * SECOND
+    assert not is_silent(since=85.001, now=100.0)
+    assert is_silent(since=85.0, now=100.0)
 
 
 # --- shards -------------------------------------------------------------------------------------

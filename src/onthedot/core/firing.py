@@ -85,6 +85,15 @@ def plan_firings(
     return plan
 
 
+def set_aside(entry: Entry, why: str, until: Instant, cuts: Iterable[Cut], source: object) -> Plan:
+    """A plan that only takes one entry out of the clock, for people to look at."""
+    plan = Plan(until, list(cuts), source, taken=[entry], broken=[Broken(entry, why)])
+    version = VersionRef(entry.job, entry.version)
+    ended = version in {(cut.job, cut.version) for cut in plan.cuts}
+    (plan.closed if ended else plan.ended).append(version)
+    return plan
+
+
 def _fire(plan: Plan, entry: Entry, rule: Rule, cut: Cut | None, now: Instant) -> None:
     """All decisions first, then the writes into the plan: an exception must leave nothing of the
     entry behind.

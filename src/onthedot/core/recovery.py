@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 
-from onthedot.core.instants import SECOND, Instant
+from onthedot.core.instants import SECOND
 from onthedot.core.model import SHARDS, RunRef
 
 LEASE_US = 15 * SECOND
@@ -55,8 +55,9 @@ def judge_offset(offset_us: int) -> Offset:
     return Offset.WARNED if abs(offset_us) >= OFFSET_WARNED_US else Offset.FINE
 
 
-def silent_before(now: Instant) -> Instant:
-    return now - LEASE_US
+def is_silent(*, since: float, now: float) -> bool:
+    """Whether a node that was last heard of at `since` may be declared dead. Both are monotonic."""
+    return (now - since) * SECOND >= LEASE_US
 
 
 def shards_of(node: int, schedulers: Sequence[int]) -> frozenset[int]:

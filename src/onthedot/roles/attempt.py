@@ -46,6 +46,8 @@ class Attempts:
         if under_way is not None and under_way.wish is None and under_way.task is not None:
             under_way.wish = wish
             under_way.task.cancel()
+            if not under_way.begun:  # a task cancelled before its first step takes none at all
+                self._end_by_wish(under_way)
         waiting = self._holding.drop_waiting(key)
         if waiting is not None:
             self.end_unstarted(waiting, wish)
@@ -66,6 +68,7 @@ class Attempts:
         """
         rest = list(self._holding.under_way.values())
         for each in rest:
+            each.given_up = True
             if each.task is not None:
                 each.task.cancel()
         for each in rest:
@@ -77,24 +80,33 @@ class Attempts:
         return left
 
     async def _attempt(self, under_way: UnderWay, definition: Definition) -> None:
-        run = under_way.run
+        under_way.begun = True
         result = await self._perform(under_way, definition)
-        now = self._bench.clock.now()
         if result is not None:
             outcome = settle(
-                run,
+                under_way.run,
                 definition,
                 result,
                 started=under_way.started,
-                now=now,
+                now=self._bench.clock.now(),
                 jitter=self._bench.chance.jitter(),
             )
+            self._end(under_way, outcome)
         elif under_way.wish is not None:
-            outcome = end_by_wish(run, under_way.wish, started=under_way.started, now=now)
-        else:
-            return  # the node gives the run up: whoever takes it next decides its outcome
+            self._end_by_wish(under_way)
+        # Else the node gives the run up: whoever takes it next decides its outcome.
+
+    def _end_by_wish(self, under_way: UnderWay) -> None:
+        assert under_way.wish is not None
+        started = under_way.started if under_way.begun else None
+        now = self._bench.clock.now()
+        self._end(under_way, end_by_wish(under_way.run, under_way.wish, started=started, now=now))
+
+    def _end(self, under_way: UnderWay, outcome: Outcome) -> None:
         under_way.ended = True
-        self._holding.end(run)
+        if under_way.timer is not None:
+            under_way.timer.cancel()
+        self._holding.end(under_way.run)
         self._bench.done(outcome)
 
     async def _perform(self, under_way: UnderWay, definition: Definition) -> Result | None:
@@ -102,13 +114,14 @@ class Attempts:
         try:
             return await self._bench.runner.run(self._call(under_way.run, definition))
         except asyncio.CancelledError:
-            return timed_out(definition.timeout_us) if under_way.timed_out else None
+            if under_way.timed_out:
+                return timed_out(definition.timeout_us)
+            if under_way.wish is None and not under_way.given_up:
+                return Result(error="the handler was cancelled from within")
+            return None
         except Exception as error:  # noqa: BLE001  (a mistake in a runner must not take the worker with it)
             warn("runner.failed", error=f"{type(error).__name__}: {error}")
             return Result(error=f"the runner failed: {type(error).__name__}: {error}")
-        finally:
-            if under_way.timer is not None:
-                under_way.timer.cancel()
 
     def _call(self, run: LeasedRun, definition: Definition) -> Call:
         return Call(

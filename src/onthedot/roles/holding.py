@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from onthedot.clock import Clock
@@ -28,7 +29,9 @@ class UnderWay:
     started: Instant
     task: asyncio.Task[None] | None = None
     timer: asyncio.TimerHandle | None = None
+    begun: bool = False
     timed_out: bool = False
+    given_up: bool = False
     wish: str | None = None
     shown: bool = False
     ended: bool = False
@@ -46,9 +49,10 @@ class Holding:
         self._by_instant: list[tuple[Instant, int, Key]] = []
         self._hand_back_at: dict[Key, Instant] = {}
         self._ending: dict[Key, int] = {}
+        self.claims = 0
         self._clock = clock
         self._order = 0
-        self._finished: deque[tuple[float, int]] = deque()
+        self._finished: deque[float] = deque()
 
     @property
     def free_slots(self) -> int:
@@ -59,13 +63,28 @@ class Holding:
         return len(self._waiting)
 
     def accept(self, runs: Iterable[LeasedRun]) -> None:
+        """They are ours; they can be started once they are `ready`."""
         now = self._clock.now()
         for run in runs:
             key = (run.job, run.run)
             self._waiting[key] = run
             self._hand_back_at[key] = max(run.at, now) + HAND_BACK_US
+
+    def ready(self, run: LeasedRun) -> None:
+        """Let it be started at its instant, if it is still ours."""
+        key = (run.job, run.run)
+        if self._waiting.get(key) is run:
             self._order += 1
             heapq.heappush(self._by_instant, (run.at, self._order, key))
+
+    @contextmanager
+    def claiming(self) -> Iterator[None]:
+        """Runs may be ours already whose claim has not been answered yet."""
+        self.claims += 1
+        try:
+            yield
+        finally:
+            self.claims -= 1
 
     def room(self) -> int:
         """How many more runs may be claimed ahead."""
@@ -84,15 +103,19 @@ class Holding:
 
     def _pace(self) -> int:
         horizon = self._clock.monotonic() - 1.0
-        while self._finished and self._finished[0][0] < horizon:
+        while self._finished and self._finished[0] < horizon:
             self._finished.popleft()
-        return sum(count for _, count in self._finished)
+        return len(self._finished)
 
     def _due(self, now: Instant) -> int:
         return sum(run.at <= now for run in self._waiting.values())
 
+    def next_hand_back(self) -> Instant | None:
+        """When the margin of a waiting run is over."""
+        return min(self._hand_back_at.values(), default=None)
+
     def next_at(self) -> Instant | None:
-        """When the next waiting run is due."""
+        """When the next run that can be started is due."""
         while self._by_instant:
             at, _, key = self._by_instant[0]
             run = self._waiting.get(key)
@@ -128,14 +151,12 @@ class Holding:
         key = (run.job, run.run)
         self.under_way.pop(key, None)
         self._ending[key] = run.fence
+        self._finished.append(self._clock.monotonic())
 
     def forget(self, keys: Iterable[Key]) -> None:
         """The store has the outcomes of these runs, or they are somebody else's."""
-        count = 0
         for key in keys:
             self._ending.pop(key, None)
-            count += 1
-        self._finished.append((self._clock.monotonic(), count))
 
     def fences(self) -> dict[Key, int]:
         """Every run we believe to hold, with its fence."""

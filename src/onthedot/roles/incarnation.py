@@ -22,12 +22,12 @@ from onthedot.observe.events import log, warn
 from onthedot.roles.attempt import Attempts, Bench
 from onthedot.roles.finisher import Finisher
 from onthedot.roles.holding import Holding
-from onthedot.roles.janitor import Janitor
+from onthedot.roles.janitor import PRUNE_S, Janitor
 from onthedot.roles.loop import Loop
 from onthedot.roles.membership import Membership
 from onthedot.roles.runners import Runner
 from onthedot.roles.scheduler import Hands, NoHands, Scheduler
-from onthedot.roles.steward import Steward
+from onthedot.roles.steward import RECONCILE_S, Steward
 from onthedot.roles.supervisor import Supervisor
 from onthedot.roles.worker import Worker
 from onthedot.store.contract import Store
@@ -94,20 +94,23 @@ class Incarnation:
             "": [Loop("heartbeat", member.step, clock)],
             "scheduler": [self.scheduler.loop],
             "worker": [
+                self.worker.starting,
                 self.worker.loop,
                 self._finishing,
                 Loop("signals", steward.listen, clock),
-                Loop("reconciliation", steward.reconcile, clock),
+                Loop("reconciliation", steward.reconcile, clock, sleep_s_max=RECONCILE_S),
             ],
             "janitor": [
                 Loop("janitor", janitor.watch, clock),
-                Loop("pruning", janitor.prune, clock),
+                Loop("pruning", janitor.prune, clock, sleep_s_max=PRUNE_S),
             ],
         }
         self._claiming = loops["scheduler"] if "scheduler" in roles else []
         self._working = loops["worker"] if "worker" in roles else []
         self.supervisor = Supervisor(
-            [loop for role in loops if role in ("", *roles) for loop in loops[role]], clock
+            [loop for role in loops if role in ("", *roles) for loop in loops[role]],
+            clock,
+            member.problems,
         )
 
     @property
@@ -126,7 +129,7 @@ class Incarnation:
         """
         try:
             await self.supervisor.run(stop)
-            await self._drain(grace_us / SECOND)
+            await self.supervisor.during(self._drain(grace_us / SECOND))
         except NodeDead:
             warn("node.found_itself_dead", node=self.member.number)
             raise
@@ -136,8 +139,9 @@ class Incarnation:
 
     def _unowned(self, ats: Iterable[Instant] = ()) -> None:
         """There are runs for anybody, or will be at these instants."""
-        self.worker.look()
-        self._kit.tell("queue", ats)
+        when = tuple(ats)
+        self.worker.look(when)
+        self._kit.tell("queue", when)
 
     def _expect(self, at: Instant) -> None:
         """A retry waits for this instant: the scheduler of its shard may be another node's."""
@@ -148,7 +152,7 @@ class Incarnation:
     def _done(self, outcome: Outcome) -> None:
         self._finisher.add(outcome)
         self._finishing.nudge()
-        self.worker.loop.nudge()
+        self.worker.nudge()
 
     async def _drain(self, grace_s: float) -> None:
         """Claim nothing more, let attempts end, write what they came to, leave. The heartbeat goes
@@ -156,16 +160,22 @@ class Incarnation:
         """
         log("node.draining", node=self.member.number, grace_s=grace_s)
         await self.supervisor.stop(*self._claiming)
+        await self._leave_shards()
         if self._working:
             # After its step: a lease under way would otherwise come into nobody's hands.
-            await self.supervisor.stop(self.worker.loop)
-            try:
-                await self.worker.drain(grace_s)
-            except StoreError as error:
-                warn("node.drain_failed", node=self.member.number, error=error)
+            await self.supervisor.stop(self.worker.starting, self.worker.loop)
+            await self.worker.drain(grace_s)
             await self.supervisor.stop(self._finishing)
             await self._flush()
         await self._leave()
+
+    async def _leave_shards(self) -> None:
+        try:
+            await self.member.stop_claiming()
+        except NodeDead:
+            raise
+        except StoreError as error:  # the next heartbeat says it
+            warn("node.still_counted", node=self.member.number, error=error)
 
     async def _flush(self) -> None:
         for _ in range(FLUSH_TRIES):

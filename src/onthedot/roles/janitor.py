@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from onthedot.clock import Clock
-from onthedot.core.instants import DAY
-from onthedot.core.recovery import silent_before
+from onthedot.core.instants import DAY, Instant
+from onthedot.core.recovery import is_silent
 from onthedot.observe.events import log, warn
 from onthedot.roles.membership import Membership
 from onthedot.roles.processes import is_gone
 from onthedot.store.contract import Store
+from onthedot.store.values import NodeView
 
 WATCH_S = 1.0
 RESCUE_MAX = 1_000
@@ -35,12 +36,16 @@ class Janitor:
         self._member = member
         self._retention_us = retention_us
         self._on_rescue = on_rescue
+        self._heard: dict[int, tuple[Instant, float]] = {}
 
     async def watch(self) -> float:
         """Declare the silent dead, and take over what the dead still own."""
         now = self._clock.now()
-        gone = await self._gone()
-        silent = silent_before(now) if self._member.may_judge() else 0
+        alive = [node for node in await self._store.nodes.all() if not node.dead]
+        silent = self._silent_before(alive)
+        if not self._member.may_judge():
+            silent = 0
+        gone = self._gone(alive)
         for node in await self._store.nodes.bury(silent_before=silent, gone=gone, now=now):
             warn("node.died", node=node, declared_by=self._member.number)
         rescued = await self._store.runs.rescue(limit=RESCUE_MAX, now=now)
@@ -50,13 +55,35 @@ class Janitor:
             self._on_rescue()
         return 0.0 if rescued else WATCH_S
 
-    async def _gone(self) -> list[int]:
+    def _gone(self, alive: Sequence[NodeView]) -> list[int]:
         """Nodes whose process ended on this machine: no need to wait for their lease."""
+        mine = self._member.number
         return [
-            node.number
-            for node in await self._store.nodes.all()
-            if not node.dead and node.number != self._member.number and is_gone(node.facts.process)
+            node.number for node in alive if node.number != mine and is_gone(node.facts.process)
         ]
+
+    def _silent_before(self, alive: Sequence[NodeView]) -> Instant:
+        """Whoever was last heard of before this has been silent for a lease, by our stopwatch.
+
+        A clock that is set must not make anybody look dead. So nodes are watched: one whose beat
+        has not changed for a lease is silent, and the bound stays below the beats of all others,
+        ourselves included.
+        """
+        now = self._clock.monotonic()
+        self._heard = {
+            node.number: heard
+            if (heard := self._heard.get(node.number)) and heard[0] == node.beat_at
+            else (node.beat_at, now)
+            for node in alive
+        }
+        mine = self._member.number
+        silent = [
+            beat_at
+            for number, (beat_at, since) in self._heard.items()
+            if number != mine and is_silent(since=since, now=now)
+        ]
+        heard_of = [node.beat_at for node in alive if node.beat_at not in silent]
+        return min([max(silent) + 1, *heard_of]) if silent else 0
 
     async def prune(self) -> float:
         """Forget what is older than the retention, in small steps so that nobody waits for it."""

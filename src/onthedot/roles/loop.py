@@ -15,17 +15,25 @@ from onthedot.observe.events import log, warn
 BACKOFF_S_MIN = 0.05
 BACKOFF_S_MAX = 2.0
 SLEEP_S_MAX = 5.0
-"""Nobody sleeps longer, whatever a step says: a clock that was set is noticed within this."""
+"""Nobody who follows the clock sleeps longer: one that was set is noticed within this."""
 
 
 class Loop:
     """Drives one `step`, which returns how many seconds it has nothing to do."""
 
-    def __init__(self, name: str, step: Callable[[], Awaitable[float]], clock: Clock) -> None:
+    def __init__(
+        self,
+        name: str,
+        step: Callable[[], Awaitable[float]],
+        clock: Clock,
+        *,
+        sleep_s_max: float = SLEEP_S_MAX,
+    ) -> None:
         self.name = name
         self.trouble: str | None = None
         self.answered_at = clock.monotonic()
         self._step = step
+        self._sleep_s_max = sleep_s_max
         self._clock = clock
         self._wake = asyncio.Event()
         self._stopping = False
@@ -80,7 +88,7 @@ class Loop:
             await asyncio.sleep(0)
             return
         try:
-            async with asyncio.timeout(min(pause, SLEEP_S_MAX)):
+            async with asyncio.timeout(min(pause, self._sleep_s_max)):
                 await self._wake.wait()
         except TimeoutError:
             return

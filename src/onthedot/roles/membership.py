@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from onthedot.clock import Clock, DatabaseClock
+from onthedot.core.instants import SECOND
 from onthedot.core.recovery import BEAT_S, Offset, judge_offset, may_judge, may_start, shards_of
 from onthedot.observe.events import warn
 from onthedot.store.contract import Store
 from onthedot.store.values import Load
+
+SILENCE_S = 2 * BEAT_S
+"""Heartbeats confirmed further apart than this: the store did not answer in between."""
 
 
 class Membership:
@@ -27,6 +31,7 @@ class Membership:
         self._confirmed_sent = joined_sent
         self._answering_since: float | None = joined_sent
         self._offset = Offset.FINE
+        self._draining = False
 
     async def step(self) -> float:
         """Send one heartbeat. It counts from when it was sent: the answer may have taken long."""
@@ -38,17 +43,35 @@ class Membership:
         except BaseException:
             self._answering_since = None
             raise
+        arrived = self._clock.monotonic()
+        if self._answering_since is None or arrived - self._confirmed_sent > SILENCE_S:
+            # It failed, or hung for longer than any beat should take: an outage like any other.
+            self._answering_since = arrived
         self._confirmed_sent = sent
         await self._set_clock()
-        if self._answering_since is None:
-            self._answering_since = sent
-        self.shards = shards_of(self.number, beat.schedulers)
+        claiming = self._claiming()
+        self.shards = shards_of(self.number, beat.schedulers) if claiming else frozenset()
         return BEAT_S
+
+    async def stop_claiming(self) -> None:
+        """Leave the shards to the others, from the next heartbeat on, which is sent at once."""
+        self._draining = True
+        await self.step()
+
+    def problems(self) -> list[str]:
+        """What keeps this node from working although all its loops go round."""
+        if self._offset is not Offset.REFUSED or not isinstance(self._clock, DatabaseClock):
+            return []
+        seconds = abs(self._clock.offset_us()) / SECOND
+        return [f"this machine's clock is {seconds:.1f} s off the database's: nothing is fired"]
+
+    def _claiming(self) -> bool:
+        return not self._draining and self._offset is not Offset.REFUSED
 
     def _load(self) -> Load:
         running, held = self.load()
         offset_us = self._clock.offset_us() if isinstance(self._clock, DatabaseClock) else 0
-        return Load(running, held, offset_us)
+        return Load(running, held, offset_us, self._claiming())
 
     async def _set_clock(self) -> None:
         """Where the database has a clock of its own, learn its time anew with every heartbeat."""

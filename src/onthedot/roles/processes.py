@@ -15,7 +15,7 @@ _PROC = Path("/proc")
 def this_process() -> str:
     """A name for this process that no other has; empty where the system does not tell."""
     home = _home()
-    started = _started(os.getpid())
+    started = _started(os.getpid()) if home else ""
     return f"{home}:{os.getpid()}:{started}" if home and started else ""
 
 
@@ -25,7 +25,10 @@ def is_gone(process: str) -> bool:
     started = process.rpartition(":")[2]
     if not home or home != _home() or not rest.isdigit():
         return False
-    return _started(int(rest)) != started
+    try:
+        return _started(int(rest)) != started
+    except OSError:
+        return False  # it may well be there, only we may not look
 
 
 def _home() -> str:
@@ -41,7 +44,7 @@ def _started(pid: int) -> str:
     """When the process started, in ticks since the boot; empty if there is none."""
     try:
         stat = (_PROC / str(pid) / "stat").read_text()
-    except OSError:
+    except (FileNotFoundError, ProcessLookupError):
         return ""
     # The name in brackets may hold anything, so count from its end; a zombie has ended, too.
     state, *fields = stat.rpartition(")")[2].split()

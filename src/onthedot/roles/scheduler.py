@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Protocol
 
 from onthedot.clock import Clock
-from onthedot.core.firing import AHEAD, plan_firings
+from onthedot.core.firing import AHEAD, Plan, plan_firings, set_aside
 from onthedot.core.instants import Instant
 from onthedot.core.model import Entry, LeasedRun, Rule
-from onthedot.errors import Taken
+from onthedot.errors import StoreError, Taken
 from onthedot.observe.events import warn
 from onthedot.roles.loop import Loop
 from onthedot.roles.membership import Membership
 from onthedot.store.contract import Store
-from onthedot.store.values import Lessee
+from onthedot.store.values import Lessee, Peeked
 
 SCAN_S = 0.4
 """How often the clock is read from its oldest entry on. With claims one second ahead, everything is
@@ -32,6 +34,7 @@ class Hands(Protocol):
     @property
     def queues(self) -> tuple[str, ...]: ...
     def room(self) -> int: ...
+    def claiming(self) -> AbstractContextManager[None]: ...
     def accept(self, runs: Sequence[LeasedRun]) -> None: ...
 
 
@@ -43,8 +46,20 @@ class NoHands:
     def room(self) -> int:
         return 0
 
+    def claiming(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
     def accept(self, runs: Sequence[LeasedRun]) -> None:
         assert not runs
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What a claim is made from, and when."""
+
+    peeked: Peeked
+    now: Instant
+    until: Instant
 
 
 class Scheduler:
@@ -105,27 +120,65 @@ class Scheduler:
         if not peeked.entries:
             return False
         await self._learn(peeked.entries)
+        await self._claim(peeked.entries, _Reading(peeked, now, until))
+        return peeked.more
+
+    async def _claim(self, entries: Sequence[Entry], reading: _Reading) -> None:
+        """Fire these entries; a group that the store cannot take is halved, down to the culprit."""
         plan = plan_firings(
-            peeked.entries, peeked.cuts, self._rules, now=now, until=until, source=peeked.source
+            entries,
+            reading.peeked.cuts,
+            self._rules,
+            now=reading.now,
+            until=reading.until,
+            source=reading.peeked.source,
         )
+        try:
+            await self._carry_out(plan, reading.now)
+        except StoreError:
+            raise
+        except Exception as error:  # noqa: BLE001  (whatever the store cannot take)
+            await self._narrow_down(entries, reading, error)
+
+    async def _narrow_down(
+        self, entries: Sequence[Entry], reading: _Reading, error: Exception
+    ) -> None:
+        if len(entries) > 1:
+            half = len(entries) // 2
+            await self._claim(entries[:half], reading)
+            await self._claim(entries[half:], reading)
+            return
+        (culprit,) = entries
+        peeked = reading.peeked
+        why = f"{type(error).__name__}: {error}"
+        plan = set_aside(culprit, why, reading.until, peeked.cuts, peeked.source)
+        try:
+            await self._carry_out(plan, reading.now)
+        except StoreError:
+            raise
+        except Exception as last:  # noqa: BLE001  (the others must not wait for it for ever)
+            warn("clock.cannot_set_aside", job=culprit.job, error=last)
+
+    async def _carry_out(self, plan: Plan, now: Instant) -> None:
         for entry, why in plan.broken:
             warn("clock.set_aside", job=entry.job, version=entry.version, why=why)
-        leased = await self._store.clock.fire(plan, lessee=self._lessee(), now=now)
-        self._hands.accept(leased)
+        with self._hands.claiming():
+            leased = await self._store.clock.fire(plan, lessee=self._lessee(), now=now)
+            self._hands.accept(leased)
         if len(leased) < len(plan.runs):
             mine = {(run.job, run.run) for run in leased}
             self._on_unowned({run.at for run in plan.runs if (run.job, run.run) not in mine})
-        return peeked.more
 
     async def _promote(self, now: Instant, until: Instant) -> bool:
-        promoted = await self._store.runs.promote(
-            self._member.shards,
-            until=until,
-            lessee=self._lessee(),
-            limit=PROMOTE_MAX,
-            now=now,
-        )
-        self._hands.accept(promoted.leased)
+        with self._hands.claiming():
+            promoted = await self._store.runs.promote(
+                self._member.shards,
+                until=until,
+                lessee=self._lessee(),
+                limit=PROMOTE_MAX,
+                now=now,
+            )
+            self._hands.accept(promoted.leased)
         if len(promoted.leased) < promoted.moved:
             self._on_unowned(promoted.unowned)
         return promoted.moved >= PROMOTE_MAX

@@ -52,6 +52,8 @@ class Steward:
         """Compare what the store says we hold with memory: a claim whose answer was lost is given
         back.
         """
+        if self._holding.claims:
+            return DOUBT_S  # an answer under way may bring what memory does not know yet
         owned = await self._store.runs.owned(self._member.number)
         lost, self._doubted = lost_claims(owned, self._holding.fences(), self._doubted)
         if lost:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
 
 from onthedot.clock import Clock
 from onthedot.roles.loop import Loop
@@ -13,9 +14,14 @@ STALLED_S = 30.0
 
 
 class Supervisor:
-    def __init__(self, loops: Sequence[Loop], clock: Clock) -> None:
+    """`others` names problems of the node that no loop shows."""
+
+    def __init__(
+        self, loops: Sequence[Loop], clock: Clock, others: Callable[[], list[str]] = list
+    ) -> None:
         self._loops = tuple(loops)
         self._clock = clock
+        self._others = others
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run the loops until `stop`, then return with all of them still going, for the drain.
@@ -36,6 +42,21 @@ class Supervisor:
         finally:
             stopped.cancel()
 
+    async def during(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something while the loops go on; one that dies meanwhile ends it, and is raised."""
+        task = asyncio.create_task(work, name="drain")
+        try:
+            while not task.done():
+                going = [loop for loop in self._tasks if not loop.done()]
+                await asyncio.wait([task, *going], return_when=asyncio.FIRST_COMPLETED)
+                for loop in self._tasks:
+                    if loop.done() and not loop.cancelled():
+                        loop.result()
+            task.result()
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+
     async def stop(self, *loops: Loop) -> None:
         """End these loops in order, each after the step it is in."""
         for loop in loops:
@@ -52,7 +73,8 @@ class Supervisor:
     def problems(self) -> list[str]:
         """What a person on call should know: loops that fail, and loops that hang."""
         now = self._clock.monotonic()
-        found = [loop.trouble for loop in self._loops if loop.trouble is not None]
+        found = self._others()
+        found += [loop.trouble for loop in self._loops if loop.trouble is not None]
         found += [
             f"{loop.name} has been stuck for {now - loop.answered_at:.0f} s"
             for loop in self._loops

@@ -1,27 +1,32 @@
-"""The worker: starts each run at its instant, within its slots, and hands back what it cannot
-start.
+"""The worker: starts each run at its instant, within its slots, and hands back what it cannot.
 
 It gets runs in two ways: claimed ahead by the scheduler of the same node, or leased from the queue.
+Two loops: the starter looks only at memory, so that no start ever waits for the store; the other
+one fetches definitions, takes runs from the queue and gives runs back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 
 from onthedot.clock import Clock
 from onthedot.core.firing import VersionRef
-from onthedot.core.instants import SECOND
+from onthedot.core.instants import MILLISECOND, SECOND, Instant
 from onthedot.core.model import LeasedRun
+from onthedot.errors import NodeDead, StoreError
+from onthedot.observe.events import warn
 from onthedot.roles.attempt import Attempts
 from onthedot.roles.definitions import Definitions
-from onthedot.roles.holding import HAND_BACK_US, Holding, ref
+from onthedot.roles.holding import Holding, ref
 from onthedot.roles.loop import Loop
 from onthedot.roles.membership import Membership
 from onthedot.store.contract import Store
 
 POLL_S = 0.5
 MAY_NOT_START_S = 0.25
-LOOK_BACK_S = 0.05
+LOOK_US = 5 * MILLISECOND
+"""Instants at which runs are anybody's are remembered so finely: at most 200 for a second ahead."""
 
 
 class Worker:
@@ -35,40 +40,63 @@ class Worker:
         queues: tuple[str, ...] = (),
     ) -> None:
         self.loop = Loop("worker", self.step, clock)
+        self.starting = Loop("starter", self.start, clock)
         self.on_release: Callable[[], None] = lambda: None
+        self.queues = queues
         self._store = store
         self._clock = clock
         self._member = member
         self._holding = holding
         self._attempts = attempts
-        self.queues = queues
         self._definitions = Definitions(store)
         self._fresh: list[LeasedRun] = []
         self._polled_at = clock.monotonic() - POLL_S
-        self._looked_back_at = clock.monotonic()
-        self._asked = True
+        self._looks: set[Instant] = {clock.now()}
         self._backlog = False
         self._draining = False
 
+    # What the scheduler of this node sees
+
     def room(self) -> int:
-        """How many runs the scheduler may lease to us now: none while others queue for us
-        already.
-        """
+        """How many runs the scheduler may lease to us now: none while others queue already."""
         if self._draining or (self._backlog and self._holding.free_slots <= 0):
             return 0
         return self._holding.room()
+
+    def claiming(self) -> AbstractContextManager[None]:
+        """Around every call that may bring us runs, until they are accepted."""
+        return self._holding.claiming()
 
     def accept(self, runs: Sequence[LeasedRun]) -> None:
         """Take over runs that are leased to this node."""
         if runs:
             self._holding.accept(runs)
             self._fresh.extend(runs)
-            self.loop.nudge()
+            self._make_ready()
+            self.nudge()
 
-    def look(self) -> None:
-        """A hint: there may be unowned runs."""
-        self._asked = True
+    # Hints
+
+    def nudge(self) -> None:
         self.loop.nudge()
+        self.starting.nudge()
+
+    def look(self, ats: Iterable[Instant] = ()) -> None:
+        """There are unowned runs, or there will be at these instants."""
+        self._looks |= {at // LOOK_US * LOOK_US + LOOK_US for at in ats} or {self._clock.now()}
+        self.loop.nudge()
+
+    # The steps
+
+    async def start(self) -> float:
+        """Start what is due. Nothing here waits for anything."""
+        if not self._member.may_start():
+            return MAY_NOT_START_S
+        self._start_due()
+        next_at = self._holding.next_at()
+        if next_at is None or self._holding.free_slots <= 0:
+            return POLL_S  # whoever brings a run, or ends one, nudges
+        return max(0.0, min(POLL_S, (next_at - self._clock.now()) / SECOND))
 
     async def step(self) -> float:
         await self._load_definitions()
@@ -80,20 +108,11 @@ class Worker:
         return self._pause()
 
     async def drain(self, grace_s: float) -> None:
-        """Start nothing more, wait for what is under way, give the rest back: no attempt is
-        burnt.
-        """
+        """Start nothing more, wait for what is under way, give the rest back, nothing is burnt."""
         self._draining = True
-        await self._release(self._holding.take_all_waiting())
+        await self._give_back(self._holding.take_all_waiting())
         await self._attempts.wait(grace_s)
-        await self._release(await self._attempts.stop())
-
-    async def _load_definitions(self) -> None:
-        """Before their instant, so that a start waits for no store. More may come meanwhile."""
-        while self._fresh:
-            fresh = [VersionRef(run.job, run.version) for run in self._fresh]
-            await self._definitions.load(fresh)
-            del self._fresh[: len(fresh)]
+        await self._give_back(await self._attempts.stop())
 
     def _start_due(self) -> None:
         if self._draining:
@@ -108,49 +127,76 @@ class Worker:
                 # Its job was deleted and even the version forgotten while the run came to us.
                 self._attempts.end_unstarted(run, "job deleted")
 
+    async def _load_definitions(self) -> None:
+        """Before their instant, so that a start waits for no store. More may come meanwhile."""
+        while self._fresh:
+            await self._definitions.load(VersionRef(run.job, run.version) for run in self._fresh)
+            self._make_ready()
+
+    def _make_ready(self) -> None:
+        """Let those be started whose definition is known."""
+        unknown: list[LeasedRun] = []
+        for run in self._fresh:
+            if self._definitions.is_loaded(VersionRef(run.job, run.version)):
+                self._holding.ready(run)
+            else:
+                unknown.append(run)
+        self._fresh = unknown
+        self.starting.nudge()
+
     async def _hand_back(self) -> None:
-        """Give up runs whose instant has passed while every slot was busy."""
-        now = self._clock.monotonic()
-        if self._holding.free_slots > 0 or now - self._looked_back_at < LOOK_BACK_S:
+        """Give up runs whose margin is over while every slot was busy."""
+        if self._holding.free_slots > 0:
             return
-        self._looked_back_at = now
         late = self._holding.take_late(self._clock.now())
         if late:
             self._backlog = True
             await self._release(late)
+            self.look()
 
     async def _lease(self) -> None:
-        """Fill free slots from the queue: when told that there is something, else every half
-        second.
-        """
+        """Fill free slots from the queue: when told that there is something, else now and then."""
         now = self._clock.monotonic()
-        if self._draining or not (self._asked or now - self._polled_at >= POLL_S):
+        asked = {at for at in self._looks if at <= self._clock.now()}
+        if self._draining or not (asked or now - self._polled_at >= POLL_S):
             return
         room = self._holding.room_to_lease()
         if room <= 0:
             return
-        self._asked = False
         self._polled_at = now
-        leased = await self._store.runs.lease(
-            self._member.number, self.queues, limit=room, now=self._clock.now()
-        )
+        self._looks -= asked
+        with self.claiming():
+            leased = await self._store.runs.lease(
+                self._member.number, self.queues, limit=room, now=self._clock.now()
+            )
+            self.accept(leased)
         self._backlog = len(leased) == room
-        self._asked = self._asked or self._backlog
-        self.accept(leased)
+        if self._backlog:
+            self.look()
 
     def _pause(self) -> float:
-        next_at = self._holding.next_at()
-        if next_at is None:
-            return POLL_S
-        wait = next_at - self._clock.now()
-        if wait <= 0 and self._holding.free_slots > 0:
+        """Until the next thing to do: a look at the queue, a start, or a hand-back."""
+        if self._fresh:
             return 0.0
-        if wait <= 0:  # no slot is free: an attempt that ends, or its margin, decides
-            wait = HAND_BACK_US
-        return min(POLL_S, wait / SECOND)
+        now = self._clock.now()
+        full = self._holding.free_slots <= 0
+        next_at = self._holding.next_hand_back() if full else self._holding.next_at()
+        ats = ({next_at} if next_at is not None else set()) | (set() if full else self._looks)
+        wait = (min(ats) - now) / SECOND if ats else POLL_S
+        return max(0.001 if full else 0.0, min(POLL_S, wait))
 
     async def _release(self, runs: Sequence[LeasedRun]) -> None:
-        if runs:
-            refs = [ref(run) for run in runs]
-            await self._store.runs.release(self._member.number, refs, now=self._clock.now())
-            self.on_release()
+        refs = [ref(run) for run in runs]
+        await self._store.runs.release(self._member.number, refs, now=self._clock.now())
+        self.on_release()
+
+    async def _give_back(self, runs: Sequence[LeasedRun]) -> None:
+        """As far as the store answers: what it does not take back is rescued after we have left."""
+        if not runs:
+            return
+        try:
+            await self._release(runs)
+        except NodeDead:
+            raise
+        except StoreError as error:
+            warn("run.not_given_back", count=len(runs), error=error)

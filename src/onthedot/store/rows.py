@@ -114,5 +114,11 @@ def node_of(row: Sequence[Any]) -> NodeView:
 
 
 def beat_of(alive: Iterable[Sequence[Any]]) -> Beat:
-    """From the live nodes, as (number, roles)."""
-    return Beat(tuple(number for number, roles in alive if "scheduler" in roles.split(",")))
+    """From the live nodes, as (number, roles, whether it claims)."""
+    return Beat(
+        tuple(
+            number
+            for number, roles, claiming in alive
+            if claiming and "scheduler" in roles.split(",")
+        )
+    )

@@ -125,12 +125,14 @@ class NodeFacts:
 @dataclass(frozen=True, slots=True)
 class Load:
     """What a node says about itself with every heartbeat: attempts under way, claimed runs that
-    wait in its memory, and how far the database's clock is ahead of its machine's.
+    wait in its memory, how far the database's clock is ahead of its machine's, and whether it
+    claims: a scheduler that drains, or that may not start anything, leaves its shards to others.
     """
 
     running: int = 0
     held: int = 0
     offset_us: int = 0
+    claiming: bool = True
 
 
 IDLE: Final = Load()

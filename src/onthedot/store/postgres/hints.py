@@ -10,6 +10,7 @@ other, which cost four fifths of the throughput when it was tried.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
@@ -30,6 +31,7 @@ PACE_S: Final = 0.05
 PING_S: Final = 5.0
 PATIENCE_S: Final = 5.0
 HELLO_S: Final = 2.0
+GRID_S: Final = 0.005
 COMING_MAX: Final = 256
 _FOREIGN: Final = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
 
@@ -62,8 +64,9 @@ class Hints:
             self._pending.add(word)
             self.on_news()
         elif after_s > 0 and len(self._coming) < COMING_MAX:
-            # To the millisecond: many runs share an instant, few hints are enough for them.
-            self._coming.add((round(self._clock.monotonic() + after_s, 3), word))
+            # Rounded up: never early, and a second full of instants has room.
+            at = self._clock.monotonic() + after_s
+            self._coming.add((math.ceil(at / GRID_S) * GRID_S, word))
             self.on_news()
 
     async def step(self) -> float:

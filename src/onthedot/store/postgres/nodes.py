@@ -26,7 +26,7 @@ class Nodes:
         )
 
     async def beat(self, node: int, *, now: Instant, load: Load = IDLE) -> Beat:
-        said = (load.running, load.held, load.offset_us)
+        said = (load.running, load.held, load.offset_us, load.claiming)
 
         async def verb(db: Connection) -> Beat:
             if await db.fetchval(SQL["nodes.beat"], node, now, *said) is None:

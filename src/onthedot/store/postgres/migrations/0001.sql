@@ -195,6 +195,7 @@ create table node (
   running integer not null default 0,
   held integer not null default 0,
   offset_us bigint not null default 0,
+  claiming boolean not null default true,
   dead_at bigint,
   settled boolean not null default false
 ) with (fillfactor = 20);

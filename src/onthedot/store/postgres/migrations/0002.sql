@@ -101,6 +101,9 @@ begin
   -- first accounts for it.
   where not exists (select from history h where h.job = j and h.run = r)
     and not exists (select from waiting w where w.job = j and w.run = r)
+    -- The conflict alone does not see a run that is being ended: it waits for the end, then there is
+    -- none. Only ended versions can meet a live run, so the usual claim is spared the look.
+    and case when known_cuts > 0 then not exists (select from run l where l.job = j and l.run = r) else true end
   on conflict (job, run) do nothing;
   get diagnostics n = row_count;
   return n;

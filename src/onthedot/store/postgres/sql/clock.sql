@@ -38,6 +38,7 @@ from unnest($1::bigint[], $2::bigint[], $3::integer[], $4::text[], $5::smallint[
   as x(job, run, version, queue, priority, due, at)
 where not exists (select from history h where h.job = x.job and h.run = x.run)
   and not exists (select from run r where r.job = x.job and r.run = x.run)
+  and not exists (select from waiting w where w.job = x.job and w.run = x.run)
 on conflict (job, run) do nothing
 
 -- name: clock.made

@@ -4,14 +4,14 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $8)
 returning id
 
 -- name: nodes.beat
--- why: greatest, since a clock set back must not make a living node look silent
+-- why: later than the last one whatever the clock says, since a beat that changes nothing is silence
 update node
-set beat_at = greatest(beat_at, $2), running = $3, held = $4, offset_us = $5
+set beat_at = greatest(beat_at + 1, $2), running = $3, held = $4, offset_us = $5, claiming = $6
 where id = $1 and dead_at is null
 returning id
 
 -- name: nodes.alive
-select id, roles
+select id, roles, claiming
 from node
 where dead_at is null
 order by id

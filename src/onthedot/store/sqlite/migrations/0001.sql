@@ -178,6 +178,7 @@ create table node (
   running integer not null default 0,
   held integer not null default 0,
   offset_us integer not null default 0,
+  claiming integer not null default 1,
   dead_at integer,
   settled integer not null default 0
 ) strict;

@@ -6,13 +6,14 @@ values (:boot_id, :host, :pid, :process, :roles, :slots, :version, :now, :now)
 select exists (select 1 from node where id = ? and dead_at is null)
 
 -- name: nodes.beat
--- why: max, since a clock set back must not make a living node look silent
+-- why: later than the last one whatever the clock says, since a beat that changes nothing is silence
 update node
-set beat_at = max(beat_at, :now), running = :running, held = :held, offset_us = :offset_us
+set beat_at = max(beat_at + 1, :now), running = :running, held = :held, offset_us = :offset_us,
+  claiming = :claiming
 where id = :node and dead_at is null
 
 -- name: nodes.alive
-select id, roles
+select id, roles, claiming
 from node
 where dead_at is null
 order by id
