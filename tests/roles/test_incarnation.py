@@ -157,7 +157,10 @@ async def test_a_node_that_refuses_to_start_anything_says_so(faulty, clock):
 
 
 async def test_an_idle_node_prunes_once_a_minute(faulty, clock):
-    async with living(faulty, clock):
-        await asyncio.sleep(61)
+    async with living(faulty, clock) as node:
+        await asyncio.sleep(59)
+        problems = node.incarnation.supervisor.problems()
+        await asyncio.sleep(2)
 
     assert faulty.calls["upkeep.prune"] == 2
+    assert problems == []  # who sleeps is not stuck

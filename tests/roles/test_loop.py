@@ -149,17 +149,23 @@ async def test_a_loop_that_recovers_forgets_its_trouble_and_backs_off_anew(clock
     assert steps.gaps() == [0.05, 0.1, 0.2, 1.0, 0.05]
 
 
-async def test_only_a_step_that_succeeded_counts_as_an_answer(clock):
-    steps = Steps(clock, 1.0, *[ValueError("broken")] * 3, FOREVER)
-    loop = Loop("l", steps, clock)
+async def test_a_loop_knows_since_when_it_is_in_a_step_and_that_it_sleeps(clock):
+    release = asyncio.Event()
 
+    async def step() -> float:
+        await release.wait()
+        return FOREVER
+
+    loop = Loop("l", step, clock)
     async with running(loop):
-        await asyncio.sleep(1.1)
-        during = loop.answered_at
-        await asyncio.sleep(1)
+        await asyncio.sleep(1.0)
+        during = loop.stepping_since
+        release.set()
+        await asyncio.sleep(1.0)
+        after = loop.stepping_since
 
-    assert during == 0
-    assert loop.answered_at == pytest.approx(1.35, abs=0.001)
+    assert during == pytest.approx(0.0, abs=0.001)
+    assert after is None
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ class Loop:
     ) -> None:
         self.name = name
         self.trouble: str | None = None
-        self.answered_at = clock.monotonic()
+        self.stepping_since: float | None = None
         self._step = step
         self._sleep_s_max = sleep_s_max
         self._clock = clock
@@ -58,17 +58,19 @@ class Loop:
             await self._sleep(await self._guarded_step())
 
     async def _guarded_step(self) -> float:
+        self.stepping_since = self._clock.monotonic()
         try:
             pause = await self._step()
         except NodeDead:
             raise
         except Exception as error:  # noqa: BLE001  (one failed step must not end a role: say it, wait, go on)
             return self._back_off(error)
+        finally:
+            self.stepping_since = None
         if self._failures:
             log("loop.recovered", loop=self.name, failures=self._failures)
         self._failures = 0
         self.trouble = None
-        self.answered_at = self._clock.monotonic()
         return pause
 
     def _back_off(self, error: Exception) -> float:

@@ -10,7 +10,7 @@ from onthedot.clock import Clock
 from onthedot.roles.loop import Loop
 
 STALLED_S = 30.0
-"""A loop that has not finished a step for this long is reported: nothing here takes so long."""
+"""A step that takes this long is reported: nothing here takes so long."""
 
 
 class Supervisor:
@@ -76,8 +76,8 @@ class Supervisor:
         found = self._others()
         found += [loop.trouble for loop in self._loops if loop.trouble is not None]
         found += [
-            f"{loop.name} has been stuck for {now - loop.answered_at:.0f} s"
+            f"{loop.name} has been stuck for {now - loop.stepping_since:.0f} s"
             for loop in self._loops
-            if loop.trouble is None and now - loop.answered_at > STALLED_S
+            if loop.stepping_since is not None and now - loop.stepping_since > STALLED_S
         ]
         return found
