@@ -70,10 +70,10 @@ class Clock:
         counts: dict[int, int] = {}
         more = False
         for row in sorted(rows, key=lambda row: (row.slot, row.shard, row.id)):
-            due = [entry for entry in row.entries() if entry.due <= until]
             if counts.get(row.shard, 0) >= each or len(entries) >= limit:
-                more = more or bool(due)
+                more = more or min(row.dues) <= until
                 continue
+            due = [entry for entry in row.entries() if entry.due <= until]
             if due:
                 taken.append(row)
                 entries += due
@@ -115,7 +115,7 @@ class Clock:
 
     async def _made(self, runs: Sequence[NewRun], node: int) -> list[NewRun]:
         """Those that were made: some instant had its fate already."""
-        columns = _columns(runs, 2, (0, 1))
+        columns = _columns(runs, 2)
         rows = await self._database.rows(SQL["clock.made"], *columns, node)
         made = {tuple(row) for row in rows}
         return [run for run in runs if (run.job, run.run) in made]
@@ -168,8 +168,8 @@ def _firing(
         *(node, now, plan.until, sorted({row.shard for row in rows})),
         *([row.shard for row in rows], [row.slot for row in rows], [row.id for row in rows]),
         *([e.job for e in plan.taken], [e.version for e in plan.taken], known),
-        *_columns(put, 5, (0, 1, 2, 3, 4)),
-        *_columns(runs, 7, (0, 1, 2, 3, 4, 5, 6)),
+        *_columns(put, 5),
+        *_columns(runs, 7),
         *(owners, FAR_US, NEAR_US),
     )
 
@@ -178,24 +178,22 @@ def _versions(entries: Sequence[Entry]) -> set[tuple[int, int]]:
     return {(entry.job, entry.version) for entry in entries}
 
 
-def _columns(
-    rows: Sequence[tuple[Any, ...]], width: int, order: tuple[int, ...]
-) -> list[list[Any]]:
-    """Rows turned into columns, as `unnest` wants them; no rows give empty columns."""
-    return [[row[place] for row in rows] for place in order[:width]]
+def _columns(rows: Sequence[tuple[Any, ...]], width: int) -> list[list[Any]]:
+    """The first columns of these rows, as `unnest` wants them; no rows give empty columns."""
+    return [[row[place] for row in rows] for place in range(width)]
 
 
 async def _fire_fully(db: Connection, plan: Plan, values: tuple[object, ...], now: Instant) -> int:
     """A claim with something rare in it: further statements in the same transaction."""
     made = int(await db.fetchval(SQL["clock.fire"], *values))
     if plan.later:
-        columns = _columns(plan.later, 7, (0, 1, 2, 3, 4, 5, 6))
+        columns = _columns(plan.later, 7)
         await db.execute(SQL["clock.insert_waiting"], *columns)
     await record_ranges(db, plan.records, now)
     if plan.closed:
-        await db.execute(SQL["clock.close_cuts"], *_columns(plan.closed, 2, (0, 1)))
+        await db.execute(SQL["clock.close_cuts"], *_columns(plan.closed, 2))
     if plan.ended:
-        await db.execute(SQL["clock.disarm"], *_columns(plan.ended, 2, (0, 1)))
+        await db.execute(SQL["clock.disarm"], *_columns(plan.ended, 2))
     for entry, why in plan.broken:
         broken = (entry.job, entry.version, entry.due, entry.rule, why, now)
         await db.execute(SQL["clock.set_aside"], *broken)
@@ -231,4 +229,4 @@ async def intern_rules(db: Connection, rules: Iterable[Rule]) -> dict[Rule, int]
 async def put_entries(db: Connection, entries: Sequence[Entry]) -> None:
     """Add entries; the caller holds their shards' locks."""
     if entries:
-        await db.execute(SQL["clock.put"], *_columns(entries, 5, (0, 1, 2, 3, 4)), FAR_US, NEAR_US)
+        await db.execute(SQL["clock.put"], *_columns(entries, 5), FAR_US, NEAR_US)

@@ -8,15 +8,20 @@ select split($1::smallint[], $2::bigint, $3::bigint, $4::bigint)
 
 -- name: clock.peek
 -- why: a lateral look-up per shard reads the head of each one's key and nothing else; from the cursor
--- on, since the entries of rows deleted before it still lie there until vacuum comes
+-- on, since the entries of rows deleted before it still lie there until vacuum comes. The limit is
+-- meant in entries: a row beyond it would be read for nothing, one more says that there is more
 select n.shard, n.slot, n.id, n.jobs, n.versions, n.dues, n.rules
 from unnest($1::smallint[], $2::bigint[]) as s(shard, low)
 cross join lateral (
   select *
-  from near
-  where near.shard = s.shard and near.slot >= s.low and near.slot <= $3
-  order by near.slot, near.id
-  limit $4
+  from (
+    select near.*, sum(cardinality(near.jobs)) over (order by near.slot, near.id) - cardinality(near.jobs) as before
+    from near
+    where near.shard = s.shard and near.slot >= s.low and near.slot <= $3
+    order by near.slot, near.id
+    limit $4
+  ) head
+  where head.before <= $4
 ) n
 
 -- name: clock.any_cut
