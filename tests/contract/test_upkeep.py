@@ -42,14 +42,6 @@ async def test_an_installation_has_one_id_that_fits_into_a_run_id(store, clock):
     assert parse_run_id(run_id(first, job, run), second) == (job, run)
 
 
-async def test_a_ping_leaves_everything_as_it_was(store, clock):
-    job = await a_job(store, clock)
-
-    await store.upkeep.ping()
-
-    assert await store.jobs.page(before=None, limit=10) == [job]
-
-
 async def test_many_enqueues_at_once_are_all_accounted_for(store, clock):
     job = await a_job(store, clock)
 

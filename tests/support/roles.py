@@ -16,7 +16,7 @@ from onthedot.core.instants import DAY, SECOND, Instant
 from onthedot.core.model import Outcome
 from onthedot.core.outcomes import Result
 from onthedot.ids import run_id
-from onthedot.roles.attempt import Attempts, Bench
+from onthedot.roles.attempt import Attempts, Workbench
 from onthedot.roles.finisher import Finisher
 from onthedot.roles.holding import Holding
 from onthedot.roles.incarnation import Incarnation, Kit, join
@@ -255,7 +255,7 @@ class Stand:
         self.told_unowned: list[set[Instant]] = []
         self.member = Membership(store, clock, number=number, joined_sent=clock.monotonic())
         self.holding = Holding(clock, slots=slots)
-        bench = Bench(clock, FixedChance(), self.runner, INSTALLATION, self._done)
+        bench = Workbench(clock, FixedChance(), self.runner, INSTALLATION, self._done)
         self.attempts = Attempts(bench, self.holding)
         self.worker = Worker(store, clock, self.member, self.holding, self.attempts, queues)
         self.scheduler = Scheduler(store, clock, self.member, self.worker, self._unowned)

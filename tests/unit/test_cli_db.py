@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from onthedot.cli.db import without_password
+from onthedot.cli.output import without_password
 from onthedot.store.sqlite.lock import LockFile
 from tests.unit.test_cli_job import onthedot
 

@@ -15,12 +15,14 @@ from onthedot.core.recovery import (
     HOLD_MAX,
     LEASE_US,
     START_LIMIT_S,
-    is_silent,
+    Heard,
+    listen,
     lost_claims,
     may_judge,
     may_start,
     room_to_hold,
     shards_of,
+    silent_before,
 )
 
 
@@ -46,9 +48,29 @@ def test_nobody_is_judged_until_the_store_has_answered_for_a_whole_lease(since, 
     assert may_judge(answering_since=since, now=100.0) is allowed
 
 
-def test_a_node_is_silent_when_its_lease_has_run_out():
-    assert not is_silent(since=85.001, now=100.0)
-    assert is_silent(since=85.0, now=100.0)
+def test_a_node_is_silent_when_its_beat_has_not_changed_for_a_lease():
+    heard = listen({}, {1: 500, 2: 900}, now=0.0)
+    heard = listen(heard, {1: 500, 2: 950}, now=14.9)
+    early = silent_before(heard, me=2, now=14.9)
+    heard = listen(heard, {1: 500, 2: 980}, now=15.0)
+
+    assert early == 0
+    assert silent_before(heard, me=2, now=15.0) == 501
+
+
+def test_a_beat_begins_the_silence_anew():
+    heard = listen({}, {1: 500}, now=0.0)
+    heard = listen(heard, {1: 501, 2: 900}, now=14.0)
+
+    assert silent_before(heard, me=2, now=28.9) == 0
+
+
+@pytest.mark.parametrize("mine", [500, 499, 100])
+def test_a_node_never_declares_itself_or_one_that_beats_dead(mine):
+    heard = listen({}, {1: 500, 2: mine, 3: mine}, now=0.0)
+    heard = {**heard, 3: Heard(mine, 99.0)}
+
+    assert silent_before(heard, me=2, now=100.0) <= mine
 
 
 # --- shards -------------------------------------------------------------------------------------

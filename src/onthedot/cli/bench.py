@@ -48,7 +48,7 @@ def throughput(**options: object) -> int:
         bench_settings(named, str(options["kind"])) as settings,
         asyncio.Runner(loop_factory=fast_loop()) as runner,
     ):
-        output.note(f"database: {settings.database}")
+        output.note(f"database: {output.without_password(settings.database)}")
         seconds, jobs = float(str(options["seconds"])), int(str(options["jobs"]))
         found = runner.run(_measured(settings, seconds, jobs))
     _show(found, as_json=bool(options["as_json"]))
@@ -60,7 +60,7 @@ async def _measured(settings: config.Settings, seconds: float, jobs: int) -> Thr
     from onthedot.node import opened
 
     async with opened(settings) as (store, _):
-        await _refuse_used(store, settings.database)
+        await _refuse_used(store, output.without_password(settings.database))
         return await measure(store, seconds=seconds, jobs=jobs, say=_say)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from typing import Any
 
 import click
@@ -45,16 +44,16 @@ def check(database: str | None, as_json: bool) -> int:
     refusal = schema.refusal()
     if as_json:
         said: dict[str, Any] = {
-            "database": without_password(url),
+            "database": output.without_password(url),
             "state": str(schema.state),
             "schema": schema.found,
             "needed": schema.knows,
         }
         output.data_json(said)
     elif refusal is None:
-        output.data(f"{without_password(url)} has schema {schema.found}: up to date")
+        output.data(f"{output.without_password(url)} has schema {schema.found}: up to date")
     else:
-        output.show_error(f"{without_password(url)}: {refusal.message}", refusal.hint)
+        output.show_error(f"{output.without_password(url)}: {refusal.message}", refusal.hint)
     return 0 if refusal is None else FAILED
 
 
@@ -78,18 +77,12 @@ def upgrade(database: str | None, as_json: bool) -> None:
     before = asyncio.run(upgraded(url))
     if as_json:
         output.data_json(
-            {"database": without_password(url), "from": before.found, "to": before.knows}
+            {"database": output.without_password(url), "from": before.found, "to": before.knows}
         )
     elif before.found == before.knows:
-        output.data(f"{without_password(url)} has schema {before.found}: up to date already")
+        output.data(f"{output.without_password(url)} has schema {before.found}: up to date already")
     else:
-        output.data(f"{without_password(url)}: schema {before.found} -> {before.knows}")
-
-
-def without_password(url: str) -> str:
-    """Fit for logs and tickets."""
-    url = re.sub(r"//([^/:@?]*):[^/?]*@", r"//\1:***@", url)
-    return re.sub(r"([?&]password=)[^&]*", r"\1***", url)
+        output.data(f"{output.without_password(url)}: schema {before.found} -> {before.knows}")
 
 
 def _url(database: str | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -77,6 +78,12 @@ def printable(value: object, *, keep_lines: bool = False) -> str:
 
 def coloured(status: str, text: str = "") -> str:
     return click.style(text or status, fg=_COLOURS.get(status))
+
+
+def without_password(url: str) -> str:
+    """Fit for logs and tickets."""
+    url = re.sub(r"//([^/:@?]*):[^/?]*@", r"//\1:***@", url)
+    return re.sub(r"([?&]password=)[^&]*", r"\1***", url)
 
 
 def instant_of(value: object) -> Instant | None:

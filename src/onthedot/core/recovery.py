@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
+from typing import NamedTuple
 
-from onthedot.core.instants import SECOND
+from onthedot.core.instants import SECOND, Instant
 from onthedot.core.model import SHARDS, RunRef
 
 LEASE_US = 15 * SECOND
@@ -55,9 +56,41 @@ def judge_offset(offset_us: int) -> Offset:
     return Offset.WARNED if abs(offset_us) >= OFFSET_WARNED_US else Offset.FINE
 
 
-def is_silent(*, since: float, now: float) -> bool:
-    """Whether a node that was last heard of at `since` may be declared dead. Both are monotonic."""
-    return (now - since) * SECOND >= LEASE_US
+class Heard(NamedTuple):
+    """The last heartbeat of a node, and since when, by our stopwatch, it has been the last."""
+
+    beat_at: Instant
+    since: float
+
+
+def listen(
+    heard: Mapping[int, Heard], beats: Mapping[int, Instant], *, now: float
+) -> dict[int, Heard]:
+    """What is known of the living nodes after reading their heartbeats once more."""
+    return {
+        node: known
+        if (known := heard.get(node)) is not None and known.beat_at == beat_at
+        else Heard(beat_at, now)
+        for node, beat_at in beats.items()
+    }
+
+
+def silent_before(heard: Mapping[int, Heard], *, me: int, now: float) -> Instant:
+    """Whoever's last heartbeat lies before this may be declared dead; 0 if nobody.
+
+    A clock that is set must not make anybody look dead. So silence is a heartbeat that has not
+    changed for a whole lease by our stopwatch, and the bound stays below the heartbeats of all
+    others, ourselves included.
+    """
+    silent = {
+        node
+        for node, (_, since) in heard.items()
+        if node != me and (now - since) * SECOND >= LEASE_US
+    }
+    if not silent:
+        return 0
+    latest = max(heard[node].beat_at for node in silent)
+    return min([latest + 1, *(heard[node].beat_at for node in heard if node not in silent)])
 
 
 def shards_of(node: int, schedulers: Sequence[int]) -> frozenset[int]:

@@ -17,7 +17,7 @@ from onthedot.roles.runners import Call, Runner
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class Workbench:
     """What an attempt needs. `done` takes its outcome."""
 
     clock: Clock
@@ -28,7 +28,7 @@ class Bench:
 
 
 class Attempts:
-    def __init__(self, bench: Bench, holding: Holding) -> None:
+    def __init__(self, bench: Workbench, holding: Holding) -> None:
         self._bench = bench
         self._holding = holding
 

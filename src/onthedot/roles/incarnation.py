@@ -19,7 +19,7 @@ from onthedot.core.model import Outcome
 from onthedot.errors import NodeDead, StoreError
 from onthedot.ids import Chance
 from onthedot.observe.events import log, warn
-from onthedot.roles.attempt import Attempts, Bench
+from onthedot.roles.attempt import Attempts, Workbench
 from onthedot.roles.finisher import Finisher
 from onthedot.roles.holding import Holding
 from onthedot.roles.janitor import PRUNE_S, Janitor
@@ -79,7 +79,7 @@ class Incarnation:
         self._kit = kit
         store, clock, roles = kit.store, kit.clock, kit.facts.roles
         self._holding = Holding(clock, slots=kit.facts.slots)
-        bench = Bench(clock, kit.chance, kit.runner, kit.installation, self._done)
+        bench = Workbench(clock, kit.chance, kit.runner, kit.installation, self._done)
         self._attempts = Attempts(bench, self._holding)
         self.worker = Worker(store, clock, member, self._holding, self._attempts, kit.queues)
         self.worker.on_release = lambda: kit.tell("queue", ())

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from onthedot.clock import Clock
-from onthedot.core.instants import DAY, Instant
-from onthedot.core.recovery import is_silent
+from onthedot.core.instants import DAY
+from onthedot.core.recovery import Heard, listen, silent_before
 from onthedot.observe.events import log, warn
 from onthedot.roles.membership import Membership
 from onthedot.roles.processes import is_gone
@@ -36,15 +36,18 @@ class Janitor:
         self._member = member
         self._retention_us = retention_us
         self._on_rescue = on_rescue
-        self._heard: dict[int, tuple[Instant, float]] = {}
+        self._heard: dict[int, Heard] = {}
 
     async def watch(self) -> float:
         """Declare the silent dead, and take over what the dead still own."""
         now = self._clock.now()
         alive = [node for node in await self._store.nodes.all() if not node.dead]
-        silent = self._silent_before(alive)
-        if not self._member.may_judge():
-            silent = 0
+        stopwatch = self._clock.monotonic()
+        beats = {node.number: node.beat_at for node in alive}
+        self._heard = listen(self._heard, beats, now=stopwatch)
+        silent = 0
+        if self._member.may_judge():
+            silent = silent_before(self._heard, me=self._member.number, now=stopwatch)
         gone = self._gone(alive)
         for node in await self._store.nodes.bury(silent_before=silent, gone=gone, now=now):
             warn("node.died", node=node, declared_by=self._member.number)
@@ -61,29 +64,6 @@ class Janitor:
         return [
             node.number for node in alive if node.number != mine and is_gone(node.facts.process)
         ]
-
-    def _silent_before(self, alive: Sequence[NodeView]) -> Instant:
-        """Whoever was last heard of before this has been silent for a lease, by our stopwatch.
-
-        A clock that is set must not make anybody look dead. So nodes are watched: one whose beat
-        has not changed for a lease is silent, and the bound stays below the beats of all others,
-        ourselves included.
-        """
-        now = self._clock.monotonic()
-        self._heard = {
-            node.number: heard
-            if (heard := self._heard.get(node.number)) and heard[0] == node.beat_at
-            else (node.beat_at, now)
-            for node in alive
-        }
-        mine = self._member.number
-        silent = [
-            beat_at
-            for number, (beat_at, since) in self._heard.items()
-            if number != mine and is_silent(since=since, now=now)
-        ]
-        heard_of = [node.beat_at for node in alive if node.beat_at not in silent]
-        return min([max(silent) + 1, *heard_of]) if silent else 0
 
     async def prune(self) -> float:
         """Forget what is older than the retention, in small steps so that nobody waits for it."""

@@ -290,10 +290,6 @@ class UpkeepVerbs(Protocol):
         """What was written so far; None if the store does not count."""
         ...
 
-    async def ping(self) -> None:
-        """One real round trip through the writing path."""
-        ...
-
     async def close(self) -> None:
         """Finish what was asked for, then let go of every resource."""
         ...

@@ -44,9 +44,6 @@ class Upkeep:
         await self._database.value(SQL["upkeep.flush_costs"])
         return Costs(*await self._database.row(SQL["upkeep.costs"]))
 
-    async def ping(self) -> None:
-        await self._database.value(SQL["upkeep.ping"])
-
     async def close(self) -> None:
         await self._database.close()
 

@@ -30,9 +30,6 @@ class Upkeep:
     async def costs(self) -> Costs | None:
         return None
 
-    async def ping(self) -> None:
-        await self._database.write(lambda db: db.execute(SQL["upkeep.installation"]).fetchone())
-
     async def close(self) -> None:
         await self._database.close()
 

@@ -1,8 +1,3 @@
--- name: clock.split_state
-select id, split_until
-from shard
-where id = any($1::smallint[])
-
 -- name: clock.split
 select split($1::smallint[], $2::bigint, $3::bigint, $4::bigint)
 

@@ -51,9 +51,6 @@ where id in (select id from node where dead_at < $1 and settled order by id limi
 -- name: upkeep.finished_one_offs
 select forget_one_offs($1, $2)
 
--- name: upkeep.ping
-select 1
-
 -- name: upkeep.flush_costs
 -- why: counters are sent now and then; every connection sends its own when it has been idle
 select pg_stat_force_next_flush(), pg_stat_clear_snapshot()
