@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 import asyncpg
 
 from onthedot.errors import NodeDead, StoreError, StoreFull, StoreUnavailable, Taken
+from onthedot.store.postgres.statements import SQL
 
 T = TypeVar("T")
 Connection: TypeAlias = "asyncpg.pool.PoolConnectionProxy | asyncpg.Connection"
@@ -22,7 +23,9 @@ TRIES = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolSettings:
-    """`prepared` off is for PgBouncer in transaction mode before 1.21."""
+    """`prepared` off is for a pooler in transaction mode: the next transaction has another session,
+    which has never heard of a statement that was prepared.
+    """
 
     size: int = 10
     timeout_s: float = 15.0
@@ -46,10 +49,10 @@ class Database:
                 max_size=settings.size,
                 command_timeout=settings.timeout_s,
                 statement_cache_size=200 if settings.prepared else 0,
-                # Plans are pinned inside the functions; compiling costs more than it saves.
-                server_settings={"jit": "off", "application_name": "onthedot"}
-                if settings.prepared
-                else {},
+                # Nothing else: a pooler refuses what it does not know. Plans are pinned inside
+                # the functions.
+                server_settings={"application_name": "onthedot"},
+                init=_learn_types,
             )
         except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError) as error:
             raise translated(error) from error
@@ -122,6 +125,16 @@ class Database:
             self._under_way -= 1
             if not self._under_way:
                 self._idle.set()
+
+
+async def _learn_types(connection: asyncpg.Connection) -> None:
+    """The driver asks what an array is when it first meets one, by a query for which PostgreSQL
+    may compile code for a second, and it asks on every connection. So it is made to ask once for
+    all, where compiling is off: in one transaction, since a pooler may be in between.
+    """
+    async with connection.transaction():
+        await connection.execute(SQL["schema.uncompiled"])
+        await connection.fetchrow(SQL["schema.types"], [], [], [], [])
 
 
 _AGAIN = (asyncpg.DeadlockDetectedError, asyncpg.CheckViolationError)

@@ -17,7 +17,7 @@ end $$;
 -- Far slots before `upto` become near ones. Under the shard's lock: whoever adds an entry reads
 -- split_until under the same lock, so no entry is put into a far slot that has been split.
 create function split(shards_ smallint[], upto bigint, far_us bigint, near_us bigint)
-returns void language plpgsql set enable_seqscan = off as $$
+returns void language plpgsql set jit = off set enable_seqscan = off as $$
 declare s smallint;
 begin
   for s in select id from shard where id = any(shards_) and split_until < upto order by id for update loop
@@ -39,7 +39,7 @@ end $$;
 create function put_entries(
   shards_ smallint[], dues_ bigint[], jobs_ bigint[], versions_ integer[], rules_ integer[],
   far_us bigint, near_us bigint
-) returns void language plpgsql set enable_seqscan = off as $$
+) returns void language plpgsql set jit = off set enable_seqscan = off as $$
 begin
   with entries as (
     select s, d, j, v, r, d >= split_until as is_far
@@ -68,7 +68,7 @@ create function fire(
   run_dues bigint[], run_ats bigint[], run_owners bigint[],
   far_us bigint, near_us bigint
 ) returns integer language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare n integer;
 begin
   perform require_alive(node_);
@@ -118,7 +118,7 @@ create function finish(
   statuses smallint[], started_ bigint[], finished_ bigint[],
   errors text[], outputs text[], reasons text[], retries bigint[]
 ) returns table (accepted bigint, repeated bigint, stale bigint, retry_at bigint) language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare wishes boolean; tids tid[];
 begin
   perform require_alive(node_);
@@ -245,7 +245,7 @@ create function lease(node_ bigint, queues_ text[], limit_ integer, now_ bigint)
 returns table (
   job bigint, run bigint, version integer, queue text, priority smallint, due bigint, at bigint,
   attempt integer, rescues integer, fence integer, payload text
-) language plpgsql set enable_seqscan = off as $$
+) language plpgsql set jit = off set enable_seqscan = off as $$
 #variable_conflict use_column
 declare want integer := limit_; width integer; n integer;
 begin
@@ -346,7 +346,7 @@ begin
 end $$;
 
 create function release(node_ bigint, jobs_ bigint[], runs_ bigint[], fences_ integer[], now_ bigint)
-returns integer language plpgsql set enable_seqscan = off as $$
+returns integer language plpgsql set jit = off set enable_seqscan = off as $$
 declare tids tid[];
 begin
   perform require_alive(node_);

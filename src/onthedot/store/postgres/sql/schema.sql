@@ -13,6 +13,13 @@ select set_config('lock_timeout', '3s', true)
 -- why: a lock of the transaction, since session locks leak behind a pooler
 select pg_advisory_xact_lock($1)
 
+-- name: schema.uncompiled
+select set_config('jit', 'off', true)
+
+-- name: schema.types
+-- why: every kind of array that our statements take, so that the driver learns of all of them at once
+select $1::smallint[], $2::integer[], $3::bigint[], $4::text[]
+
 -- name: schema.first
 insert into onthedot_schema (version)
 values ($1)
