@@ -144,6 +144,8 @@ _OURS = {
     "OT001": Taken("a job was changed after its entry had been read"),
     "OT002": Taken("another scheduler took some of these entries"),
 }
+# A prepared statement that is not there, and one that is there already.
+_NOT_OUR_SESSION = ("26000", "42P05")
 # Classes of SQLSTATE that say: the server or the way to it does not answer as it should just now.
 _UNAVAILABLE = ("08", "57", "53", "25006", "40", "55")
 
@@ -163,6 +165,11 @@ def translated(error: Exception) -> Exception:
             "the database's disk is full: nothing was written",
             hint="Free some space; the server goes on by itself.",
         )
+    if state in _NOT_OUR_SESSION:
+        return StoreError(
+            f"{_first_line(error)}; behind a pooler in transaction mode set prepared = no",
+            hint="Statements are prepared in a session, and the pooler gave us another one.",
+        )
     if state.startswith("28"):
         return StoreError(f"the database refuses us: {error}", hint="Check user and password.")
     if isinstance(error, asyncpg.InvalidCatalogNameError):
@@ -174,3 +181,7 @@ def translated(error: Exception) -> Exception:
             hint="Check that PostgreSQL runs and can be reached; the server goes on by itself.",
         )
     return error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
