@@ -53,6 +53,7 @@ class Database:
                 # the functions.
                 server_settings={"application_name": "onthedot"},
                 init=_learn_types,
+                reset=_leave_as_it_is,
             )
         except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError) as error:
             raise translated(error) from error
@@ -135,6 +136,12 @@ async def _learn_types(connection: asyncpg.Connection) -> None:
     async with connection.transaction():
         await connection.execute(SQL["schema.uncompiled"])
         await connection.fetchrow(SQL["schema.types"], [], [], [], [])
+
+
+async def _leave_as_it_is(connection: asyncpg.Connection) -> None:
+    """Nothing of ours outlasts its transaction (a pooler would lose it), so that there is nothing
+    to reset; the driver's own way is one more round trip a verb, a third of the time of most.
+    """
 
 
 _AGAIN = (asyncpg.DeadlockDetectedError, asyncpg.CheckViolationError)
