@@ -70,6 +70,7 @@ class Record:
     started: int | None = None
     finished: int | None = None
     node: str | None = None
+    rescues: int = 0
     until: int | None = None
     count: int | None = None
 

@@ -90,9 +90,11 @@ class Client:
         self._thread.join(ENOUGH_S)
         assert not self._thread.is_alive(), "the client got no answer"
         assert self.error is None, repr(self.error)
+        self.pause_all()
+
+    def pause_all(self) -> None:
         for job in self.jobs.values():
-            if _fires(job):
-                self._pause(job)
+            self._pause(job)
 
     # Actions
 
@@ -253,6 +255,7 @@ def _record(element: Json) -> Record:
         started=_instant(element["startedAt"]),
         finished=_instant(element["finishedAt"]),
         node=element["nodeId"],
+        rescues=element["rescues"],
         until=_instant(element["until"]),
         count=element["count"],
     )
