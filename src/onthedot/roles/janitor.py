@@ -29,6 +29,7 @@ class Janitor:
         member: Membership,
         retention_us: int,
         on_rescue: Callable[[], None],
+        on_death: Callable[[], None] = lambda: None,
     ) -> None:
         self.rescued = 0
         self._store = store
@@ -36,6 +37,7 @@ class Janitor:
         self._member = member
         self._retention_us = retention_us
         self._on_rescue = on_rescue
+        self._on_death = on_death
         self._heard: dict[int, Heard] = {}
 
     async def watch(self) -> float:
@@ -49,8 +51,11 @@ class Janitor:
         if self._member.may_judge():
             silent = silent_before(self._heard, me=self._member.number, now=stopwatch)
         gone = self._gone(alive)
-        for node in await self._store.nodes.bury(silent_before=silent, gone=gone, now=now):
+        dead = await self._store.nodes.bury(silent_before=silent, gone=gone, now=now)
+        for node in dead:
             warn("node.died", node=node, declared_by=self._member.number)
+        if dead:
+            self._on_death()
         rescued = await self._store.runs.rescue(limit=RESCUE_MAX, now=now)
         if rescued:
             self.rescued += rescued
