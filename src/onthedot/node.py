@@ -323,7 +323,8 @@ def _hints(settings: Settings, clock: Clock) -> Hints | None:
         return None
     from onthedot.store.postgres.hints import Hints
 
-    return Hints(settings.database, clock)
+    past_pooler = settings.notify if isinstance(settings.notify, str) else None
+    return Hints(past_pooler or settings.database, clock)
 
 
 def _teller(hints: Hints | None, clock: Clock) -> Tell:

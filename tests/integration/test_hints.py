@@ -219,7 +219,7 @@ async def test_behind_a_pooler_that_swallows_listen_it_says_so_and_still_tells(m
         await soon(lambda: other.heard == ["queue"])
 
         assert not deaf.hints.listening
-        assert "notify = no" in caplog.text
+        assert "Set notify to the address" in caplog.text
 
 
 async def test_a_database_that_is_not_there_is_tried_again_and_again():

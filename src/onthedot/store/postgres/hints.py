@@ -159,7 +159,8 @@ class Hints:
         except TimeoutError:
             warn(
                 "hints.deaf",
-                hint="Notifications do not arrive; behind PgBouncer set notify = no.",
+                hint="Notifications do not arrive: a pooler is in between."
+                " Set notify to the address of PostgreSQL itself, or to no.",
             )
             return
         log("hints.listening")
