@@ -22,7 +22,7 @@ from onthedot.roles.holding import Holding
 from onthedot.roles.incarnation import Incarnation, Kit, join
 from onthedot.roles.janitor import Janitor
 from onthedot.roles.membership import Membership
-from onthedot.roles.runners import Call
+from onthedot.roles.runners import Call, TaskRunner
 from onthedot.roles.scheduler import Scheduler
 from onthedot.roles.steward import Steward
 from onthedot.roles.worker import Worker
@@ -92,7 +92,7 @@ class FixedChance:
         return "ab" * size
 
 
-class ScriptedRunner:
+class ScriptedRunner(TaskRunner):
     """A handler that notes every call and answers, hangs or raises as it is told."""
 
     def __init__(self, clock: Clock) -> None:

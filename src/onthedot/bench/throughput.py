@@ -1,7 +1,7 @@
 """How many runs a second: due, claimed, called, in history, with every guarantee on.
 
 Schedules are not waited for. The engine is given a clock of which the bench turns the hands: as
-soon as too little is in the node's hands, time goes on by a step. So the engine is saturated, and
+soon as what is due is nearly done, time goes on by a small step. So the engine is saturated, and
 yet every occurrence is claimed and started at its instant, as in real life. Lateness is measured
 in real time, from the moment at which an instant came to the call of its handler.
 """
@@ -16,22 +16,25 @@ from dataclasses import dataclass
 from itertools import islice
 
 from onthedot.bench.population import definitions, due_until
+from onthedot.core.firing import AHEAD
 from onthedot.core.instants import SECOND, Instant
 from onthedot.core.outcomes import Result
 from onthedot.core.schedules import Every
 from onthedot.ids import SystemChance
 from onthedot.roles.incarnation import Incarnation, Kit, join
-from onthedot.roles.runners import Call
+from onthedot.roles.runners import Call, Done, Stop
+from onthedot.roles.scheduler import SCAN_S
 from onthedot.store.contract import Store
 from onthedot.store.values import Costs, NodeFacts
 
 CHUNK = 20_000
 SLOTS = 2_000
-IN_HAND = 12_000
-"""Time goes on when all that is due was claimed and the node holds fewer runs than this."""
+BACKLOG = 1_000
+"""Time goes on when the node holds fewer runs than this that are due and not in history."""
 
-TARGET_A_TURN = 8_000
-WATCH_S = 0.002
+TARGET_A_TURN = 500
+WATCH_S = 0.001
+SCAN_US = int(SCAN_S * SECOND)
 QUIET_S = 0.2
 QUIET_LOOKS = 8
 SETTLE_S = 120.0
@@ -78,15 +81,22 @@ class TurnedClock:
         return self.turns[min(place, len(self.turns) - 1)][1]
 
 
+SUCCESS = Result()
+
+
+def _nothing_to_stop() -> None: ...
+
+
 class NoHandler:
     """In place of the HTTP call, behind the same interface: it notes when it is called."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[Instant, float]] = []
 
-    async def run(self, call: Call) -> Result:
+    def start(self, call: Call, done: Done) -> Stop:
         self.calls.append((call.scheduled_for, time.perf_counter()))
-        return Result()
+        done(SUCCESS)
+        return _nothing_to_stop
 
     async def close(self) -> None:
         return
@@ -158,14 +168,18 @@ class _Node:
         return cls(clock, handler, await join(kit))
 
     async def drive(self, seconds: float, step_us: int, say: Progress) -> None:
-        """Turn the clock whenever the node has too little in its hands."""
+        """Let time go on as fast as the node can follow: a step whenever what has fallen due is
+        nearly done, and never beyond what was claimed.
+        """
         end = said = time.perf_counter()
         end += seconds
         while (now := time.perf_counter()) < end and not self._working.done():
-            kept_up = self._incarnation.scheduler.claimed_until >= self._clock.now()
-            if kept_up and self._incarnation.in_hand < IN_HAND:
-                self._clock.turn(step_us)
-                self._nudge()
+            ahead = self._incarnation.scheduler.claimed_until - self._clock.now()
+            if ahead > 0 and self._incarnation.due_in_hand < BACKLOG:
+                self._clock.turn(min(step_us, ahead))
+                self._incarnation.worker.starting.nudge()
+            if ahead < AHEAD - SCAN_US:
+                self._incarnation.scheduler.loop.nudge()
             await asyncio.sleep(WATCH_S)
             if now - said >= 1.0:
                 said = now

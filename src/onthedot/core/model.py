@@ -90,6 +90,16 @@ class Definition:
     paused: bool = False
 
 
+class Handling(NamedTuple):
+    """All that a worker must know of a job to execute its runs."""
+
+    handler_url: str
+    payload: str
+    timeout_us: int
+    retries: int
+    backoff: Backoff
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """A definition with its identity. Every edit is a new `version`.

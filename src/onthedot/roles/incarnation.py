@@ -119,9 +119,9 @@ class Incarnation:
         return self._finisher.pending
 
     @property
-    def in_hand(self) -> int:
-        """Runs that this node holds: waiting for their instant, under way, or ending."""
-        return self._holding.waiting + len(self._holding.under_way) + self._finisher.pending
+    def due_in_hand(self) -> int:
+        """Runs that this node holds and whose instant has come, until they are in history."""
+        return self._holding.due + len(self._holding.under_way) + self._finisher.pending
 
     async def run(self, stop: asyncio.Event, *, grace_us: int) -> None:
         """Work until `stop`, then drain. Raises NodeDead when the others have given this

@@ -2,7 +2,7 @@
 
 It gets runs in two ways: claimed ahead by the scheduler of the same node, or leased from the queue.
 Two loops: the starter looks only at memory, so that no start ever waits for the store; the other
-one fetches definitions, takes runs from the queue and gives runs back.
+one fetches what it must know of the jobs, takes runs from the queue and gives runs back.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from onthedot.core.model import LeasedRun
 from onthedot.errors import NodeDead, StoreError
 from onthedot.observe.events import warn
 from onthedot.roles.attempt import Attempts
-from onthedot.roles.definitions import Definitions
+from onthedot.roles.handlings import Handlings
 from onthedot.roles.holding import Holding, ref
 from onthedot.roles.loop import Loop
 from onthedot.roles.membership import Membership
@@ -25,6 +25,9 @@ from onthedot.store.contract import Store
 
 POLL_S = 0.5
 MAY_NOT_START_S = 0.25
+START_MAX = 500
+"""Runs that are started in one step: everybody else gets a turn in between."""
+
 LOOK_US = 5 * MILLISECOND
 """Instants at which runs are anybody's are remembered so finely: at most 200 for a second ahead."""
 
@@ -48,7 +51,7 @@ class Worker:
         self._member = member
         self._holding = holding
         self._attempts = attempts
-        self._definitions = Definitions(store)
+        self._handlings = Handlings(store)
         self._fresh: list[LeasedRun] = []
         self._polled_at = clock.monotonic() - POLL_S
         self._looks: set[Instant] = {clock.now()}
@@ -99,7 +102,7 @@ class Worker:
         return max(0.0, min(POLL_S, (next_at - self._clock.now()) / SECOND))
 
     async def step(self) -> float:
-        await self._load_definitions()
+        await self._load_handlings()
         if not self._member.may_start():
             return MAY_NOT_START_S
         self._start_due()
@@ -117,30 +120,31 @@ class Worker:
     def _start_due(self) -> None:
         if self._draining:
             return
-        for run in self._holding.take_due(self._clock.now(), self._holding.free_slots):
+        limit = min(self._holding.free_slots, START_MAX)
+        for run in self._holding.take_due(self._clock.now(), limit):
             version = VersionRef(run.job, run.version)
-            if not self._definitions.is_loaded(version):
-                self.accept([run])  # its definition made room for others: fetch it again
-            elif (definition := self._definitions.get(version)) is not None:
-                self._attempts.start(run, definition)
+            if not self._handlings.is_loaded(version):
+                self.accept([run])  # what was known of it made room for others: fetch it again
+            elif (handling := self._handlings.get(version)) is not None:
+                self._attempts.start(run, handling)
             else:
                 # Its job was deleted and even the version forgotten while the run came to us.
                 self._attempts.end_unstarted(run, "job deleted")
 
-    async def _load_definitions(self) -> None:
+    async def _load_handlings(self) -> None:
         """Before their instant, so that a start waits for no store. More may come meanwhile."""
         while self._fresh:
-            await self._definitions.load(VersionRef(run.job, run.version) for run in self._fresh)
+            await self._handlings.load(VersionRef(run.job, run.version) for run in self._fresh)
             self._make_ready()
 
     def _make_ready(self) -> None:
-        """Let those be started whose definition is known."""
+        """Let those be started of whose job we know how."""
+        known: list[LeasedRun] = []
         unknown: list[LeasedRun] = []
         for run in self._fresh:
-            if self._definitions.is_loaded(VersionRef(run.job, run.version)):
-                self._holding.ready(run)
-            else:
-                unknown.append(run)
+            loaded = self._handlings.is_loaded(VersionRef(run.job, run.version))
+            (known if loaded else unknown).append(run)
+        self._holding.ready(known)
         self._fresh = unknown
         self.starting.nudge()
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from onthedot.core.model import Backoff, Definition, Once, Rule, Schedule
+from onthedot.core.model import Backoff, Definition, Handling, Once, Rule, Schedule
 from onthedot.core.schedules import from_spec, to_spec
 from onthedot.core.states import Status
 
@@ -42,6 +42,23 @@ def definition_from(text: str, payload: str) -> Definition:
     values["backoff"] = Backoff(**values["backoff"])
     values["tags"] = tuple(values["tags"])
     return Definition(payload=payload, **values)
+
+
+class _Handling(msgspec.Struct):
+    """The part of a definition's text that a worker needs; the rest is passed over unread."""
+
+    handler_url: str
+    timeout_us: int
+    retries: int
+    backoff: Backoff
+
+
+_HANDLING = msgspec.json.Decoder(_Handling)
+
+
+def handling_from(text: str, payload: str) -> Handling:
+    read = _HANDLING.decode(text)
+    return Handling(read.handler_url, payload, read.timeout_us, read.retries, read.backoff)
 
 
 def rule_text(rule: Rule) -> str:

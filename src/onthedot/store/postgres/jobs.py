@@ -14,6 +14,7 @@ from onthedot.core.instants import Instant
 from onthedot.core.model import (
     Definition,
     Entry,
+    Handling,
     Job,
     NewRun,
     Once,
@@ -22,7 +23,7 @@ from onthedot.core.model import (
     shard_of,
 )
 from onthedot.errors import KeyTaken
-from onthedot.store.codec import definition_from, definition_text
+from onthedot.store.codec import definition_text, handling_from
 from onthedot.store.postgres.clock import Clock, intern_rules, put_entries, record_ranges
 from onthedot.store.postgres.database import Connection, Database
 from onthedot.store.postgres.statements import SQL
@@ -97,11 +98,20 @@ class Jobs:
         below = 1 << 62 if before is None else before
         return [job_of(row) for row in await self._database.rows(SQL["jobs.page"], below, limit)]
 
-    async def definitions(self, refs: Sequence[VersionRef]) -> Mapping[VersionRef, Definition]:
+    async def handlings(self, refs: Sequence[VersionRef]) -> Mapping[VersionRef, Handling]:
+        found = await self._handlings("jobs.handlings", refs)
+        if len(found) < len(refs):
+            ended = [ref for ref in refs if ref not in found]
+            found |= await self._handlings("jobs.ended_handlings", ended)
+        return found
+
+    async def _handlings(
+        self, statement: str, refs: Sequence[VersionRef]
+    ) -> dict[VersionRef, Handling]:
         jobs, versions = [ref.job for ref in refs], [ref.version for ref in refs]
-        rows = await self._database.rows(SQL["jobs.definitions"], jobs, versions)
+        rows = await self._database.rows(SQL[statement], jobs, versions)
         return {
-            VersionRef(job, version): definition_from(definition, payload)
+            VersionRef(job, version): handling_from(definition, payload)
             for job, version, definition, payload in rows
         }
 

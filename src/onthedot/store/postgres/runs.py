@@ -67,10 +67,12 @@ class Runs:
 
     async def finish(self, node: int, outcomes: Sequence[Outcome], *, now: Instant) -> Finished:
         columns = list(zip(*outcomes, strict=True)) if outcomes else [()] * len(Outcome._fields)
-        jobs, runs, attempts, fences, statuses, *rest = columns
+        jobs, runs, attempts, fences, statuses, started, finished, *rest = columns
         codes = [STATUS_CODES[status] for status in statuses]
+        # Most outcomes have nothing more to say; `unnest` fills a short column with nulls.
+        rest = [() if column.count(None) == len(column) else column for column in rest]
         row = await self._database.row(
-            SQL["runs.finish"], node, jobs, runs, attempts, fences, codes, *rest
+            SQL["runs.finish"], node, jobs, runs, attempts, fences, codes, started, finished, *rest
         )
         return Finished(*row)
 

@@ -98,12 +98,14 @@ begin
   from unnest(run_jobs, run_runs, run_versions, run_queues, run_priorities, run_dues, run_ats, run_owners)
     as x(j, r, v, q, p, d, a, o)
   -- An instant of one schedule may have been one of another schedule of the same job: whoever came
-  -- first accounts for it.
-  where not exists (select from history h where h.job = j and h.run = r)
+  -- first accounts for it. A first version that has not ended never had a rival, and is spared the looks.
+  where case when v = 1 and known_cuts = 0 then true else
+    not exists (select from history h where h.job = j and h.run = r)
     and not exists (select from waiting w where w.job = j and w.run = r)
     -- The conflict alone does not see a run that is being ended: it waits for the end, then there is
-    -- none. Only ended versions can meet a live run, so the usual claim is spared the look.
+    -- none. Only ended versions can meet a live run.
     and case when known_cuts > 0 then not exists (select from run l where l.job = j and l.run = r) else true end
+  end
   on conflict (job, run) do nothing;
   get diagnostics n = row_count;
   return n;

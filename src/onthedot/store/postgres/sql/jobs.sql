@@ -61,12 +61,21 @@ where id = $1
 insert into cut (job, version, cut, deleted)
 values ($1, $2, $3, $4)
 
--- name: jobs.definitions
-select x.job, x.version, coalesce(j.definition, v.definition), coalesce(j.payload, v.payload)
+-- name: jobs.handlings
+-- why: lateral and offset 0, so that it is one look-up by key each, whatever the planner thinks of
+-- the size of the table
+select x.job, x.version, j.definition, j.payload
 from unnest($1::bigint[], $2::integer[]) as x(job, version)
-left join job j on j.id = x.job and j.version = x.version
-left join job_version v on v.job = x.job and v.version = x.version
-where j.id is not null or v.job is not null
+cross join lateral (
+  select definition, payload from job where id = x.job and version = x.version offset 0
+) j
+
+-- name: jobs.ended_handlings
+select x.job, x.version, v.definition, v.payload
+from unnest($1::bigint[], $2::integer[]) as x(job, version)
+cross join lateral (
+  select definition, payload from job_version where job = x.job and version = x.version offset 0
+) v
 
 -- name: jobs.keep_key
 -- why: it waits for a request with the same key that is under way, and then finds its answer
