@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import repeat, starmap
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from onthedot.core.firing import Plan
 from onthedot.core.instants import MILLISECOND, MINUTE, SECOND, Instant
@@ -134,8 +134,8 @@ class Clock:
     async def _cuts_of(self, entries: Sequence[Entry]) -> list[Cut]:
         if not entries or not await self._database.value(SQL["clock.any_cut"]):
             return []
-        jobs, versions = [e.job for e in entries], [e.version for e in entries]
-        rows = await self._database.rows(SQL["clock.cuts_of"], jobs, versions)
+        versions = [(entry.job, entry.version) for entry in entries]
+        rows = await self._database.rows(SQL["clock.cuts_of"], versions)
         return [Cut(*row) for row in rows]
 
     async def fire(self, plan: Plan, *, lessee: Lessee, now: Instant) -> list[LeasedRun]:
@@ -153,8 +153,7 @@ class Clock:
 
     async def _made(self, runs: Sequence[NewRun], node: int) -> list[NewRun]:
         """Those that were made: some instant had its fate already."""
-        columns = _columns(runs, 2)
-        rows = await self._database.rows(SQL["clock.made"], *columns, node)
+        rows = await self._database.rows(SQL["clock.made"], runs, node)
         made = {tuple(row) for row in rows}
         return [run for run in runs if (run.job, run.run) in made]
 
@@ -187,38 +186,27 @@ def _firing(
 ) -> tuple[object, ...]:
     """The arguments of `fire`. What a packed row holds beyond the taken entries goes back."""
     mine, rest = runs
-    rows = [row[:3] for row in source.rows]
-    versions = _columns(source.entries, 4)[2:]
     known = 0
     if plan.cuts:
-        taken = set(zip(*versions, strict=True))
+        taken = {(entry.job, entry.version) for entry in source.entries}
         known = sum(1 + cut.deleted for cut in plan.cuts if (cut.job, cut.version) in taken)
     return (
         *(node, now, plan.until, sorted({row.shard for row in source.rows})),
-        *_columns(rows, 3),
-        *(*versions, known),
-        *_columns([*plan.put_back, *source.left], 5),
-        *_columns([*mine, *rest], 7),
-        *([node] * len(mine) + [None] * len(rest), FAR_US, NEAR_US),
+        *([row[:3] for row in source.rows], source.entries, known),
+        *(plan.put_back + source.left, mine + rest, len(mine), FAR_US, NEAR_US),
     )
-
-
-def _columns(rows: Sequence[tuple[Any, ...]], width: int) -> list[tuple[Any, ...]]:
-    """The first columns of these rows, as `unnest` wants them; no rows give empty columns."""
-    return list(zip(*rows, strict=True))[:width] if rows else [()] * width
 
 
 async def _fire_fully(db: Connection, plan: Plan, values: tuple[object, ...], now: Instant) -> int:
     """A claim with something rare in it: further statements in the same transaction."""
     made = int(await db.fetchval(SQL["clock.fire"], *values))
     if plan.later:
-        columns = _columns(plan.later, 7)
-        await db.execute(SQL["clock.insert_waiting"], *columns)
+        await db.execute(SQL["clock.insert_waiting"], plan.later)
     await record_ranges(db, plan.records, now)
     if plan.closed:
-        await db.execute(SQL["clock.close_cuts"], *_columns(plan.closed, 2))
+        await db.execute(SQL["clock.close_cuts"], plan.closed)
     if plan.ended:
-        await db.execute(SQL["clock.disarm"], *_columns(plan.ended, 2))
+        await db.execute(SQL["clock.disarm"], plan.ended)
     for entry, why in plan.broken:
         broken = (entry.job, entry.version, entry.due, entry.rule, why, now)
         await db.execute(SQL["clock.set_aside"], *broken)
@@ -254,4 +242,4 @@ async def intern_rules(db: Connection, rules: Iterable[Rule]) -> dict[Rule, int]
 async def put_entries(db: Connection, entries: Sequence[Entry]) -> None:
     """Add entries; the caller holds their shards' locks."""
     if entries:
-        await db.execute(SQL["clock.put"], *_columns(entries, 5), FAR_US, NEAR_US)
+        await db.execute(SQL["clock.put"], entries, FAR_US, NEAR_US)

@@ -108,8 +108,7 @@ class Jobs:
     async def _handlings(
         self, statement: str, refs: Sequence[VersionRef]
     ) -> dict[VersionRef, Handling]:
-        jobs, versions = [ref.job for ref in refs], [ref.version for ref in refs]
-        rows = await self._database.rows(SQL[statement], jobs, versions)
+        rows = await self._database.rows(SQL[statement], refs)
         return {
             VersionRef(job, version): handling_from(definition, payload)
             for job, version, definition, payload in rows
