@@ -326,11 +326,11 @@ async def test_a_group_without_a_retry_gives_no_hint(store, clock):
 
 async def test_a_worker_that_ends_many_attempts_a_second_has_room_for_more(store, clock):
     stand = await a_stand(store, clock, slots=10)
-    before = stand.worker.room()
+    before = stand.room()
     await ended_attempts(store, clock, stand, 10)
 
-    busy = stand.worker.room()
+    busy = stand.room()
     clock.advance(2 * SECOND)
 
     assert (before, busy) == (10, 20)
-    assert stand.worker.room() == 10
+    assert stand.room() == 10

@@ -273,6 +273,11 @@ class Stand:
         self.told_unowned.append(when)
         self.worker.look(when)
 
+    def room(self) -> int:
+        """How many runs the scheduler could claim for this worker now."""
+        with self.worker.claiming(PLENTY_OF_TIMES) as own:
+            return own
+
     async def run_worker(self) -> None:
         """Both loops of the worker, as long as they are let."""
         await asyncio.gather(self.worker.loop.run(), self.worker.starting.run())

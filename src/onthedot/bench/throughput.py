@@ -29,8 +29,9 @@ from onthedot.store.values import Costs, NodeFacts
 
 CHUNK = 20_000
 SLOTS = 2_000
-BACKLOG = 1_000
-"""Time goes on when the node holds fewer runs than this that are due and not in history."""
+UNSTARTED_MAX = 500
+UNRECORDED_MAX = 4_000
+"""Time goes on while fewer runs than this are due and not started, ended and not in history."""
 
 TARGET_A_TURN = 500
 WATCH_S = 0.001
@@ -175,7 +176,7 @@ class _Node:
         end += seconds
         while (now := time.perf_counter()) < end and not self._working.done():
             ahead = self._incarnation.scheduler.claimed_until - self._clock.now()
-            if ahead > 0 and self._incarnation.due_in_hand < BACKLOG:
+            if ahead > 0 and self._is_nearly_done():
                 self._clock.turn(min(step_us, ahead))
                 self._incarnation.worker.starting.nudge()
             if ahead < AHEAD - SCAN_US:
@@ -184,6 +185,10 @@ class _Node:
             if now - said >= 1.0:
                 said = now
                 say(f"{len(self._handler.calls):,} runs")
+
+    def _is_nearly_done(self) -> bool:
+        node = self._incarnation
+        return node.unstarted < UNSTARTED_MAX and node.outcomes < UNRECORDED_MAX
 
     async def settle(self) -> None:
         """Time stands still until nothing more is called and nothing is in hand."""

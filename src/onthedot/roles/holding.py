@@ -67,6 +67,7 @@ class Holding:
         self._hand_back_at: dict[Key, Instant] = {}
         self._ending: dict[Key, int] = {}
         self.claims = 0
+        self._promised = 0
         self._clock = clock
         self._finished: deque[float] = deque()
 
@@ -92,18 +93,24 @@ class Holding:
         self._ready.sort(key=_AT)  # two sorted parts: that is a merge
 
     @contextmanager
-    def claiming(self) -> Iterator[None]:
-        """Runs may be ours already whose claim has not been answered yet."""
+    def claiming(self, count: int) -> Iterator[int]:
+        """Around a claim of so many runs: they may be ours before it is answered, and take room
+        from the moment it is made.
+        """
         self.claims += 1
+        self._promised += count
         try:
-            yield
+            yield count
         finally:
+            self._promised -= count
             self.claims -= 1
 
     def room(self) -> int:
         """How many more runs may be claimed ahead."""
         return room_to_hold(
-            slots=self.slots, finished_last_second=self._pace(), unstarted=len(self._waiting)
+            slots=self.slots,
+            finished_last_second=self._pace(),
+            unstarted=len(self._waiting) + self._promised,
         )
 
     def room_to_lease(self) -> int:

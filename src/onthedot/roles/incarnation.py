@@ -119,9 +119,9 @@ class Incarnation:
         return self._finisher.pending
 
     @property
-    def due_in_hand(self) -> int:
-        """Runs that this node holds and whose instant has come, until they are in history."""
-        return self._holding.due + len(self._holding.under_way) + self._finisher.pending
+    def unstarted(self) -> int:
+        """Runs whose instant has come and that wait for a slot."""
+        return self._holding.due
 
     async def run(self, stop: asyncio.Event, *, grace_us: int) -> None:
         """Work until `stop`, then drain. Raises NodeDead when the others have given this

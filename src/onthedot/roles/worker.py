@@ -60,15 +60,13 @@ class Worker:
 
     # What the scheduler of this node sees
 
-    def room(self) -> int:
-        """How many runs the scheduler may lease to us now: none while others queue already."""
+    def claiming(self, most: int) -> AbstractContextManager[int]:
+        """Around a claim of at most so many runs, until they are accepted. Gives how many of them
+        may be leased to us: none while others queue already.
+        """
         if self._draining or (self._backlog and self._holding.free_slots <= 0):
-            return 0
-        return self._holding.room()
-
-    def claiming(self) -> AbstractContextManager[None]:
-        """Around every call that may bring us runs, until they are accepted."""
-        return self._holding.claiming()
+            most = 0
+        return self._holding.claiming(min(most, self._holding.room()))
 
     def accept(self, runs: Sequence[LeasedRun]) -> None:
         """Take over runs that are leased to this node."""
@@ -169,7 +167,7 @@ class Worker:
             return
         self._polled_at = now
         self._looks -= asked
-        with self.claiming():
+        with self._holding.claiming(room):
             leased = await self._store.runs.lease(
                 self._member.number, self.queues, limit=room, now=self._clock.now()
             )
