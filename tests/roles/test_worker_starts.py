@@ -190,23 +190,36 @@ async def test_a_run_that_arrives_while_definitions_are_loaded_starts_with_its_o
     assert [outcome.status for outcome in stand.outcomes] == [Status.SUCCEEDED] * 2
 
 
-async def test_a_definition_that_made_room_for_others_is_fetched_again(
+async def test_what_is_held_starts_although_what_was_known_of_it_made_room_for_others(
     store, faulty, clock, monkeypatch
 ):
     monkeypatch.setattr(handlings, "REMEMBERED_MAX", 2)
     jobs = [await a_one_off(store, clock, at=START + SECOND) for _ in range(5)]
-    stand = await a_stand(faulty, clock, slots=1)
-    for _ in range(5):
-        stand.holding.slots = 5
-        await stand.scheduler.step()
-        await stand.work()
+    stand = await a_stand(faulty, clock, slots=5)
+    await stand.scheduler.step()
+    await stand.work()
+    faulty.on("jobs.handlings", Failing(StoreUnavailable("gone")))
 
     clock.advance(SECOND)
     await stand.work_off()
 
     assert {call.job_id for call in stand.runner.calls} == {f"job-{job.id:x}" for job in jobs}
     assert {outcome.status for outcome in stand.outcomes} == {Status.SUCCEEDED}
-    assert faulty.calls["jobs.handlings"] > 1
+
+
+async def test_what_made_room_for_others_is_fetched_again(store, faulty, clock, monkeypatch):
+    monkeypatch.setattr(handlings, "REMEMBERED_MAX", 2)
+    jobs = [await a_job(store, clock) for _ in range(5)]
+    stand = await a_stand(faulty, clock)
+
+    for _ in range(2):
+        for job in jobs:
+            await a_run(store, clock, job)
+            stand.worker.look()
+            await stand.work_off()
+
+    assert len(stand.runner.calls) == 10
+    assert faulty.calls["jobs.handlings"] == 10
 
 
 async def test_a_definition_is_fetched_once_for_all_runs_of_a_version(store, faulty, clock):

@@ -33,7 +33,9 @@ UNSTARTED_MAX = 500
 UNRECORDED_MAX = 4_000
 """Time goes on while fewer runs than this are due and not started, ended and not in history."""
 
-TARGET_A_TURN = 500
+PACE_MAX = 100_000
+"""No faster than so many runs a second, however quick the node is."""
+
 WATCH_S = 0.001
 SCAN_US = int(SCAN_S * SECOND)
 QUIET_S = 0.2
@@ -113,7 +115,7 @@ async def measure(store: Store, *, seconds: float, jobs: int, say: Progress) -> 
     before = await store.upkeep.costs()
     node = await _Node.start(store, clock, handler)
     cpu, began = time.process_time(), time.perf_counter()
-    await node.drive(seconds, _step_us(population), say)
+    await node.drive(seconds, _rate(population), say)
     runs, took = len(handler.calls), time.perf_counter() - began
     cpu = time.process_time() - cpu
     say("letting everything end")
@@ -168,17 +170,18 @@ class _Node:
         )
         return cls(clock, handler, await join(kit))
 
-    async def drive(self, seconds: float, step_us: int, say: Progress) -> None:
-        """Let time go on as fast as the node can follow: a step whenever what has fallen due is
-        nearly done, and never beyond what was claimed.
+    async def drive(self, seconds: float, rate: float, say: Progress) -> None:
+        """Let time go on as fast as the node can follow: while what has fallen due is nearly done,
+        and never beyond what was claimed. `rate`: how many fall due in a second of its time.
         """
-        end = said = time.perf_counter()
-        end += seconds
-        while (now := time.perf_counter()) < end and not self._working.done():
+        began = turned = said = time.perf_counter()
+        while (now := time.perf_counter()) < began + seconds and not self._working.done():
             ahead = self._incarnation.scheduler.claimed_until - self._clock.now()
             if ahead > 0 and self._is_nearly_done():
-                self._clock.turn(min(step_us, ahead))
+                pace = (now - turned) * PACE_MAX / rate
+                self._clock.turn(max(1, min(int(pace * SECOND), ahead)))
                 self._incarnation.worker.starting.nudge()
+            turned = now
             if ahead < AHEAD - SCAN_US:
                 self._incarnation.scheduler.loop.nudge()
             await asyncio.sleep(WATCH_S)
@@ -226,7 +229,6 @@ async def _load(
     return population
 
 
-def _step_us(population: list[tuple[Instant, int]]) -> int:
-    """How far time goes on in one turn, so that about TARGET_A_TURN occurrences fall due."""
-    each_us = sum(1 / every for _, every in population)
-    return max(1, int(TARGET_A_TURN / each_us))
+def _rate(population: list[tuple[Instant, int]]) -> float:
+    """How many occurrences fall due in a second."""
+    return sum(SECOND / every for _, every in population)

@@ -8,6 +8,7 @@ what was due up to it belongs to the old one, what comes later to the new one.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from onthedot.core.instants import Instant
 from onthedot.core.model import Definition, Job, NewRun, Once, Record, occurrence
@@ -34,8 +35,7 @@ class Standing:
         return max(self.horizon, self.now, self.job.since)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(NamedTuple):
     """What is written. `job` None: deleted. `entry`: the first due instant of the new version in
     the clock.
 

@@ -123,8 +123,7 @@ class Job:
         return shard_of(self.id)
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """All that the scheduler must know to fire a job, shared by every job that says the same.
 
     Rules are interned by the store and never change, so that firing reads no job. An interval's

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
-from operator import attrgetter
+from operator import itemgetter
+from typing import NamedTuple
 
 from onthedot.clock import Clock
 from onthedot.core.instants import MILLISECOND, SECOND, Instant
@@ -17,7 +18,7 @@ from onthedot.core.model import Handling, LeasedRun, RunRef
 from onthedot.core.recovery import room_to_hold, room_to_lease
 
 Key = tuple[int, int]
-_AT = attrgetter("at")
+_AT = itemgetter(0)
 
 
 def _nothing() -> None: ...
@@ -26,6 +27,16 @@ def _nothing() -> None: ...
 HAND_BACK_US = 250 * MILLISECOND
 """What could not be started within this of its instant, or of the moment it was taken if that
 came later, goes back to the queue, for a freer worker."""
+
+
+class Ready(NamedTuple):
+    """A waiting run with all that it takes to start it at its instant. `handling` None: nobody
+    knows any more how to execute it.
+    """
+
+    at: Instant
+    run: LeasedRun
+    handling: Handling | None
 
 
 class Stopped(Enum):
@@ -63,7 +74,7 @@ class Holding:
         self._waiting: dict[Key, LeasedRun] = {}
         # By instant. What has left the waiting ones may still be in it: whoever reads it passes
         # that over.
-        self._ready: list[LeasedRun] = []
+        self._ready: list[Ready] = []
         self._hand_back_at: dict[Key, Instant] = {}
         self._ending: dict[Key, int] = {}
         self.claims = 0
@@ -87,9 +98,9 @@ class Holding:
             self._waiting[key] = run
             self._hand_back_at[key] = max(run.at, now) + HAND_BACK_US
 
-    def ready(self, runs: Iterable[LeasedRun]) -> None:
+    def ready(self, runs: Iterable[Ready]) -> None:
         """Let these be started at their instants, if they are still ours."""
-        self._ready += [run for run in runs if self._is_waiting(run)]
+        self._ready += [each for each in runs if self._is_waiting(each.run)]
         self._ready.sort(key=_AT)  # two sorted parts: that is a merge
 
     @contextmanager
@@ -139,16 +150,16 @@ class Holding:
 
     def next_at(self) -> Instant | None:
         """When the next run that can be started is due."""
-        gone = next((n for n, run in enumerate(self._ready) if self._is_waiting(run)), None)
+        gone = next((n for n, each in enumerate(self._ready) if self._is_waiting(each.run)), None)
         del self._ready[:gone]
         return self._ready[0].at if self._ready else None
 
-    def take_due(self, now: Instant, limit: int) -> list[LeasedRun]:
+    def take_due(self, now: Instant, limit: int) -> list[Ready]:
         """Waiting runs whose instant has come, oldest first; they leave the waiting ones."""
         count = min(max(0, limit), bisect_right(self._ready, now, key=_AT))
-        due = [run for run in self._ready[:count] if self._is_waiting(run)]
+        due = [each for each in self._ready[:count] if self._is_waiting(each.run)]
         del self._ready[:count]
-        for run in due:
+        for _, run, _ in due:
             self._pop((run.job, run.run))
         return due
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 
 from onthedot.clock import Clock
-from onthedot.core.firing import VersionRef
 from onthedot.core.instants import MILLISECOND, SECOND, Instant
 from onthedot.core.model import LeasedRun
 from onthedot.errors import NodeDead, StoreError
@@ -119,11 +118,8 @@ class Worker:
         if self._draining:
             return
         limit = min(self._holding.free_slots, START_MAX)
-        for run in self._holding.take_due(self._clock.now(), limit):
-            version = VersionRef(run.job, run.version)
-            if not self._handlings.is_loaded(version):
-                self.accept([run])  # what was known of it made room for others: fetch it again
-            elif (handling := self._handlings.get(version)) is not None:
+        for _, run, handling in self._holding.take_due(self._clock.now(), limit):
+            if handling is not None:
                 self._attempts.start(run, handling)
             else:
                 # Its job was deleted and even the version forgotten while the run came to us.
@@ -132,18 +128,13 @@ class Worker:
     async def _load_handlings(self) -> None:
         """Before their instant, so that a start waits for no store. More may come meanwhile."""
         while self._fresh:
-            await self._handlings.load(VersionRef(run.job, run.version) for run in self._fresh)
+            await self._handlings.load(self._fresh)
             self._make_ready()
 
     def _make_ready(self) -> None:
         """Let those be started of whose job we know how."""
-        known: list[LeasedRun] = []
-        unknown: list[LeasedRun] = []
-        for run in self._fresh:
-            loaded = self._handlings.is_loaded(VersionRef(run.job, run.version))
-            (known if loaded else unknown).append(run)
-        self._holding.ready(known)
-        self._fresh = unknown
+        ready, self._fresh = self._handlings.match(self._fresh)
+        self._holding.ready(ready)
         self.starting.nudge()
 
     async def _hand_back(self) -> None:
