@@ -119,7 +119,7 @@ class Clock:
             counts[row.shard] += len(due)
         entries.sort(key=_DUE)
         more = more or len(entries) > limit or any(count >= each for count in counts.values())
-        cuts = await self._cuts_of(entries)
+        cuts = await self._cuts_of(entries + source.left)
         return Peeked(entries[:limit], cuts, more, source)
 
     async def _split(self, shards: Sequence[int], until: Instant) -> None:
@@ -188,11 +188,11 @@ def _firing(
     mine, rest = runs
     known = 0
     if plan.cuts:
-        taken = {(entry.job, entry.version) for entry in source.entries}
-        known = sum(1 + cut.deleted for cut in plan.cuts if (cut.job, cut.version) in taken)
+        read = {(entry.job, entry.version) for entry in source.entries + source.left}
+        known = sum(1 + cut.deleted for cut in plan.cuts if (cut.job, cut.version) in read)
     return (
         *(node, now, plan.until, sorted({row.shard for row in source.rows})),
-        *([row[:3] for row in source.rows], source.entries, known),
+        *([row[:3] for row in source.rows], known),
         *(plan.put_back + source.left, mine + rest, len(mine), FAR_US, NEAR_US),
     )
 

@@ -52,17 +52,16 @@ begin
   from entries where not is_far group by s, d / near_us;
 end $$;
 
--- One claim. taken_: the entries that the plan fires; rows_: the packed rows they came from;
--- known_cuts: how many cuts the plan knew among them, those of a deleted job counted twice, since
+-- One claim. rows_: the packed rows whose entries the plan fires, or puts back because they are not due
+-- yet; known_cuts: how many cuts the plan knew of among them, those of a deleted job counted twice, since
 -- a delete changes the cuts that are there; put_: entries that go (back) into the clock;
 -- runs_: the runs, the first `own` of them leased to the node. Returns how many runs were made.
 create function fire(
-  node_ bigint, now_ bigint, until_ bigint, shards_ smallint[], rows_ clock_row[],
-  taken_ clock_entry[], known_cuts integer, put_ clock_entry[], runs_ new_run[], own integer,
-  far_us bigint, near_us bigint
+  node_ bigint, now_ bigint, until_ bigint, shards_ smallint[], rows_ clock_row[], known_cuts integer,
+  put_ clock_entry[], runs_ new_run[], own integer, far_us bigint, near_us bigint
 ) returns integer language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
-declare n integer;
+declare n integer; made integer := 0;
 begin
   perform require_alive(node_);
   -- In order of number, so that two claims over several shards cannot wait for each other.
@@ -70,7 +69,10 @@ begin
   update shard set horizon = until_ where id = any(shards_) and horizon < until_;
   if exists (select from cut) then
     select coalesce(sum(1 + cut.deleted::integer), 0) into n
-    from unnest(taken_) as x join cut on cut.job = x.job and cut.version = x.version;
+    from unnest(rows_) as x
+    join near on near.shard = x.shard and near.slot = x.slot and near.id = x.id,
+    unnest(near.jobs, near.versions) as e(job, version)
+    join cut on cut.job = e.job and cut.version = e.version;
     if n <> known_cuts then
       raise exception 'a job was changed after its entry had been read' using errcode = 'OT001';
     end if;
@@ -86,23 +88,35 @@ begin
   if cardinality(put_) > 0 then
     perform put_entries(put_, far_us, near_us);
   end if;
-  insert into run (job, run, version, queue, priority, due, at, attempt, rescues, fence, owner)
-  select x.job, x.run, version, queue, priority, due, at, 1, 0, (place <= own)::integer,
-    case when place <= own then node_ end
-  from unnest(runs_) with ordinality
-    as x(job, run, version, queue, priority, due, at, payload, expires, place)
-  -- An instant of one schedule may have been one of another schedule of the same job: whoever came
-  -- first accounts for it. A first version that has not ended never had a rival, and is spared the looks.
-  where case when x.version = 1 and known_cuts = 0 then true else
-    not exists (select from history h where h.job = x.job and h.run = x.run)
-    and not exists (select from waiting w where w.job = x.job and w.run = x.run)
-    -- The conflict alone does not see a run that is being ended: it waits for the end, then there is
-    -- none. Only ended versions can meet a live run.
-    and case when known_cuts > 0 then not exists (select from run l where l.job = x.job and l.run = x.run) else true end
-  end
-  on conflict (job, run) do nothing;
-  get diagnostics n = row_count;
-  return n;
+  -- A first version that has not ended never had a rival for an instant: nothing to look for.
+  if known_cuts = 0 then
+    insert into run (job, run, version, queue, priority, due, at, attempt, rescues, fence, owner)
+    select job, run, version, queue, priority, due, at, 1, 0, (place <= own)::integer,
+      case when place <= own then node_ end
+    from unnest(runs_) with ordinality
+      as x(job, run, version, queue, priority, due, at, payload, expires, place)
+    where version = 1;
+    get diagnostics made = row_count;
+  end if;
+  if made < cardinality(runs_) then
+    -- An instant of one schedule may have been one of another schedule of the same job: whoever came
+    -- first accounts for it.
+    insert into run (job, run, version, queue, priority, due, at, attempt, rescues, fence, owner)
+    select x.job, x.run, version, queue, priority, due, at, 1, 0, (place <= own)::integer,
+      case when place <= own then node_ end
+    from unnest(runs_) with ordinality
+      as x(job, run, version, queue, priority, due, at, payload, expires, place)
+    where (known_cuts > 0 or version > 1)
+      and not exists (select from history h where h.job = x.job and h.run = x.run)
+      and not exists (select from waiting w where w.job = x.job and w.run = x.run)
+      -- The conflict alone does not see a run that is being ended: it waits for the end, then there is
+      -- none. Only ended versions can meet a live run.
+      and case when known_cuts > 0 then not exists (select from run l where l.job = x.job and l.run = x.run) else true end
+    on conflict (job, run) do nothing;
+    get diagnostics n = row_count;
+    made := made + n;
+  end if;
+  return made;
 end $$;
 
 -- Outcomes of many runs. Drives from the arrays with one index lookup each, takes the row lock there,

@@ -28,7 +28,7 @@ from unnest($1::version_ref[]) as x
 join cut on cut.job = x.job and cut.version = x.version
 
 -- name: clock.fire
-select fire($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+select fire($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 
 -- name: clock.insert_waiting
 insert into waiting (job, run, version, queue, priority, due, at, attempt, rescues, fence)
