@@ -18,6 +18,7 @@ from itertools import islice
 from onthedot.bench.population import definitions, due_until
 from onthedot.core.firing import AHEAD
 from onthedot.core.instants import SECOND, Instant
+from onthedot.core.model import Definition
 from onthedot.core.outcomes import Result
 from onthedot.core.schedules import Every
 from onthedot.ids import SystemChance
@@ -216,17 +217,30 @@ class _Node:
 async def _load(
     store: Store, clock: TurnedClock, jobs: int, say: Progress
 ) -> list[tuple[Instant, int]]:
-    """Create the population by the verb for crowds; returned as (anchor, interval)."""
+    """Create the population by the verb for crowds; returned as (anchor, interval).
+
+    Two chunks are under way at a time: while the store is at one, the next is being made.
+    """
     source = definitions(jobs)
     population: list[tuple[Instant, int]] = []
+    under_way: set[asyncio.Task[list[int]]] = set()
     while chunk := list(islice(source, CHUNK)):
         clock.turn(SECOND // 10)  # keeps the phases of the chunks apart
-        await store.jobs.create_many(chunk, now=clock.now())
+        under_way.add(asyncio.create_task(_create(store, chunk, clock.now())))
         for each in chunk:
             assert isinstance(each.schedule, Every)
             population.append((clock.now(), each.schedule.every_us))
+        if len(under_way) > 1:
+            done, under_way = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
         say(f"loaded {len(population):,} of {jobs:,} schedules")
+    await asyncio.gather(*under_way)
     return population
+
+
+async def _create(store: Store, chunk: list[Definition], now: Instant) -> list[int]:
+    return await store.jobs.create_many(chunk, now=now)
 
 
 def _rate(population: list[tuple[Instant, int]]) -> float:

@@ -7,7 +7,7 @@ what was due up to it belongs to the old one, what comes later to the new one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from onthedot.core.instants import Instant
@@ -77,8 +77,7 @@ def edit(standing: Standing, definition: Definition) -> Change:
     still_paused = old.definition.paused and definition.paused and not moved
     if still_paused:
         skipping_from = old.skipping_from  # one record a pause, however often the job is edited
-    job = replace(
-        old,
+    job = old._replace(
         version=old.version + 1,
         definition=definition,
         anchor=standing.now if moved else old.anchor,

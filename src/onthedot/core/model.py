@@ -100,8 +100,7 @@ class Handling(NamedTuple):
     backoff: Backoff
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Job(NamedTuple):
     """A definition with its identity. Every edit is a new `version`.
 
     `anchor` is the phase of an interval. The version accounts for what is due after `since`, and
