@@ -28,8 +28,9 @@ def history_of(
     rest: Rest,
     receiver: Receiver,
     jobs: Mapping[str, Job],
-    launches: Sequence[int],
+    breaks: Sequence[int],
     asks: Sequence[Ask] = (),
+    wakings: Sequence[int] = (),
 ) -> History:
     """Everything that can be known, once no run is live any more. The jobs are paused."""
     paused_at = max(job.pause_answered for job in jobs.values())
@@ -39,7 +40,8 @@ def history_of(
         records=records,
         records_again=records_of(rest, list(jobs)),
         seen=seen_by(receiver),
-        launches=launches,
+        breaks=breaks,
+        wakings=wakings,
         asks=asks,
         jobs_named=ids_by_name(listed_jobs(rest)),
     )

@@ -38,7 +38,7 @@ def test_runs_in_progress_end_normally_when_the_server_drains(tmp_path):
         load.pause()
 
         history = history_of(
-            server.rest, receiver, load.jobs, launches=[server.started_ns // 1_000]
+            server.rest, receiver, load.jobs, breaks=[server.started_ns // 1_000]
         )
         assert all(call.answered_ns for call in in_progress)
         assert_sound(history)
@@ -60,7 +60,7 @@ def test_a_drain_under_a_backlog_gives_every_run_back(tmp_path):
         load.pause()
 
         history = history_of(
-            server.rest, receiver, load.jobs, launches=[server.started_ns // 1_000]
+            server.rest, receiver, load.jobs, breaks=[server.started_ns // 1_000]
         )
         assert_sound(history)
         assert repeats(history) == 0
@@ -128,7 +128,7 @@ def test_what_is_asked_for_during_a_drain_runs_after_the_restart(tmp_path):
         server.start()
         load.pause()
         history = history_of(
-            server.rest, receiver, load.jobs, launches=[server.started_ns // 1_000]
+            server.rest, receiver, load.jobs, breaks=[server.started_ns // 1_000]
         )
         assert_sound(history)
         assert asked in {record.run_id for record in history.records}

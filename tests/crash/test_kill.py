@@ -121,7 +121,7 @@ def summary(history: History, killer: Killer, traffic: Traffic) -> str:
     unanswered = sum(ask.made is None for ask in traffic.asks)
     rescued = sum(record.rescues > 0 for record in history.records)
     return (
-        f"crash: {len(history.launches)} kills, {len(history.records)} runs, "
+        f"crash: {len(history.breaks)} kills, {len(history.records)} runs, "
         f"{len(history.seen)} callbacks, {repeats(history)} repeated after a crash "
         f"({rescued} runs rescued), {len(traffic.asks)} requests ({unanswered} unanswered, "
         f"{traffic.insisted} repeated); resumed after {statistics.median(resumed_s):.2f} s median, "
