@@ -132,10 +132,16 @@ class Incarnation:
             await self.supervisor.during(self._drain(grace_us / SECOND))
         except NodeDead:
             warn("node.found_itself_dead", node=self.member.number)
+            await self._halt()
+            self._finisher.refused()
             raise
         finally:
-            await self.supervisor.cancel()
-            await self._attempts.stop()
+            await self._halt()
+
+    async def _halt(self) -> None:
+        """End every loop and every attempt now; those that have ended already stay so."""
+        await self.supervisor.cancel()
+        await self._attempts.stop()
 
     def _unowned(self, ats: Iterable[Instant] = ()) -> None:
         """There are runs for anybody, or will be at these instants."""
