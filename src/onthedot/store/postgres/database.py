@@ -49,13 +49,15 @@ class Database:
         try:
             pool = await asyncpg.create_pool(
                 url,
-                min_size=1,
+                # A floor would be restored in the background, with a traceback in the log whenever
+                # the database is away.
+                min_size=0,
                 max_size=settings.size,
                 command_timeout=settings.timeout_s,
                 statement_cache_size=200 if settings.prepared else 0,
                 server_settings=_session(settings) if settings.prepared else {},
             )
-        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError) as error:
+        except FOREIGN as error:
             raise translated(error) from error
         assert pool is not None
         return cls(pool)
@@ -120,7 +122,7 @@ class Database:
                 yield connection
         except _AGAIN:
             raise
-        except _FOREIGN as error:
+        except FOREIGN as error:
             raise translated(error) from error
         finally:
             self._under_way -= 1
@@ -139,14 +141,21 @@ def _session(settings: PoolSettings) -> dict[str, str]:
 
 
 _AGAIN = (asyncpg.DeadlockDetectedError, asyncpg.CheckViolationError)
-_FOREIGN = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
+FOREIGN = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    # A connection that the server has ended, used before the driver has understood that.
+    asyncpg.InternalClientError,
+    OSError,
+    TimeoutError,
+)
 
 _OURS = {
     "OT001": Taken("a job was changed after its entry had been read"),
     "OT002": Taken("another scheduler took some of these entries"),
 }
 # Classes of SQLSTATE that say: the server or the way to it does not answer as it should just now.
-_UNAVAILABLE = ("08", "57", "53", "25006", "25P03", "40", "55")
+_UNAVAILABLE = ("08", "57", "53", "25006", "25P03", "40", "55", "58")
 
 
 def translated(error: Exception) -> Exception:
