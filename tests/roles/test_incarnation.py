@@ -13,10 +13,12 @@ from onthedot.core.states import Status
 from onthedot.errors import StoreUnavailable
 from onthedot.roles.incarnation import join
 from tests.support.builders import (
+    ALL_SHARDS,
     a_job,
     a_node,
     a_one_off,
     every,
+    kill,
     lease,
     ledger_of,
 )
@@ -118,6 +120,19 @@ async def test_problems_are_reported_while_the_store_is_away(store, faulty, cloc
 
     assert sound == []
     assert wrong == ["scheduler: StoreUnavailable: gone"]
+
+
+async def test_the_shards_of_the_dead_are_looked_after_within_two_seconds(store, clock):
+    """The janitor looks every second; the next heartbeat may be three seconds away."""
+    gone = await a_node(store, clock)
+    async with living(store, clock) as alive:
+        member = alive.incarnation.member
+        await until(lambda: member.shards < ALL_SHARDS)
+        await asyncio.sleep(0.5)  # the next beat is two and a half seconds away
+        await kill(store, clock, gone)
+        await asyncio.sleep(2)
+
+        assert member.shards == ALL_SHARDS
 
 
 async def test_the_shards_of_a_node_that_drains_are_looked_after_by_the_others(store, clock):

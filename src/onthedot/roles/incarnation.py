@@ -89,9 +89,12 @@ class Incarnation:
         self._finisher = Finisher(store, clock, member, self._holding, self._expect)
         self._finishing = Loop("finisher", self._finisher.step, clock)
         steward = Steward(store, clock, member, self._holding, self._attempts)
+        heartbeat = Loop("heartbeat", member.step, clock)
         janitor = Janitor(store, clock, member, kit.retention_us, self._unowned)
+        # A heartbeat shares the shards anew: those of the dead wait for the next one otherwise.
+        janitor.on_change = heartbeat.nudge
         loops = {
-            "": [Loop("heartbeat", member.step, clock)],
+            "": [heartbeat],
             "scheduler": [self.scheduler.loop],
             "worker": [
                 self.worker.starting,
