@@ -17,6 +17,7 @@ from tests.support.builders import (
     a_job,
     a_node,
     a_one_off,
+    a_run,
     every,
     kill,
     lease,
@@ -120,6 +121,26 @@ async def test_problems_are_reported_while_the_store_is_away(store, faulty, cloc
 
     assert sound == []
     assert wrong == ["scheduler: StoreUnavailable: gone"]
+
+
+@pytest.mark.parametrize("verb", ["clock.fire", "runs.promote", "runs.lease"])
+async def test_what_was_claimed_although_the_answer_was_lost_is_a_second_late_at_most(
+    store, faulty, clock, verb
+):
+    await a_job(store, clock, schedule=every(1))
+    async with living(faulty, clock) as node:
+        await asyncio.sleep(3.2)
+        faulty.on(verb, Failing(StoreUnavailable("cut off"), times=1, after=True))
+        await a_one_off(store, clock, at=clock.now() + SECOND // 2)
+        await a_run(store, clock)
+        await asyncio.sleep(5)
+
+    late = [
+        started - call.scheduled_for
+        for started, call in zip(node.runner.started, node.runner.calls, strict=True)
+    ]
+    assert len(late) == 10, "eight occurrences, a one-off and a run"
+    assert max(late) <= 1.5 * SECOND
 
 
 async def test_the_shards_of_the_dead_are_looked_after_within_two_seconds(store, clock):

@@ -89,6 +89,11 @@ class Incarnation:
         self._finisher = Finisher(store, clock, member, self._holding, self._expect)
         self._finishing = Loop("finisher", self._finisher.step, clock)
         steward = Steward(store, clock, member, self._holding, self._attempts)
+        reconciliation = Loop(
+            "reconciliation", steward.reconcile, clock, sleep_s_max=RECONCILE_S
+        )
+        # What failed may have been done all the same, with the answer lost on the way.
+        self.scheduler.loop.on_failure = self.worker.loop.on_failure = reconciliation.nudge
         heartbeat = Loop("heartbeat", member.step, clock)
         janitor = Janitor(store, clock, member, kit.retention_us, self._unowned)
         # A heartbeat shares the shards anew: those of the dead wait for the next one otherwise.
@@ -101,7 +106,7 @@ class Incarnation:
                 self.worker.loop,
                 self._finishing,
                 Loop("signals", steward.listen, clock),
-                Loop("reconciliation", steward.reconcile, clock, sleep_s_max=RECONCILE_S),
+                reconciliation,
             ],
             "janitor": [
                 Loop("janitor", janitor.watch, clock),
