@@ -17,6 +17,8 @@ PAUSE_HOLDS_AFTER = SECOND
 SHOWN_MAX = 30
 # What a killed process had sent may be read a little later. No Python process is up that quickly.
 LAST_WORDS = SECOND // 5
+# One that was stopped ends what it had begun as soon as it wakes; a busy machine wakes it slowly.
+AWAKE = SECOND
 # A node holds runs that are due up to a second later.
 AHEAD = SECOND
 
@@ -217,7 +219,7 @@ def an_attempt_is_repeated_only_after_a_break(history: History) -> Iterator[str]
     for (run_id, attempt), times in arrivals.items():
         for before, after in pairwise(sorted(times)):
             broke = any(before - LAST_WORDS <= each < after for each in history.breaks)
-            woke = any(each <= after <= each + LAST_WORDS for each in history.wakings)
+            woke = any(each <= after <= each + AWAKE for each in history.wakings)
             if not broke and not woke:
                 yield f"sent twice: attempt {attempt} of {run_id}, {after - before} µs apart"
         if len(times) - 1 > rescues.get(run_id, 0):

@@ -142,9 +142,7 @@ FAULTS: dict[str, tuple[str, Callable[[History], History]]] = {
     "sent again, not rescued": ("sent 2 times", lambda h: changed(h, "asked-1", rescues=0)),
     "sent again long after a waking": (
         "sent twice:",
-        lambda h: replace(
-            one_more_call(h, at=START + SECOND + 400_000), wakings=[START + SECOND + 100_000]
-        ),
+        lambda h: replace(one_more_call(h, at=START + SECOND + 400_000), wakings=[START]),
     ),
     "rescued though nobody was lost": ("rescued 1 times after 0", lambda h: replace(h, breaks=[])),
     "rescued once too often": (

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import statistics
-import subprocess
-import sys
 import time
 from contextlib import closing
 from random import Random
@@ -17,7 +15,7 @@ from tests.crash.load import MIXED, ONE_OFF, STEADY, TRIGGERED, TRIGGERED_RETRIE
 from tests.crash.reading import history_of, listed_jobs
 from tests.support.receiver import Call, Receiver
 from tests.support.rest import Rest, eventually
-from tests.support.server import START_S, Server
+from tests.support.server import START_S, Server, loading_s
 
 # Firing goes on within two seconds. Most of a restart is Python loading our modules, which a busy
 # machine draws out: there, the median may be one second above what loading alone takes.
@@ -108,12 +106,6 @@ class Killer:
     def _first_call(self) -> Call | None:
         since = self._server.started_ns + LAST_WORDS * 1_000
         return next((call for call in self._receiver.calls() if call.at_ns > since), None)
-
-
-def loading_s() -> float:
-    began = time.monotonic()
-    subprocess.run([sys.executable, "-c", "import onthedot.node"], check=True)
-    return time.monotonic() - began
 
 
 def summary(history: History, killer: Killer, traffic: Traffic) -> str:

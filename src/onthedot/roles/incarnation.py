@@ -89,9 +89,7 @@ class Incarnation:
         self._finisher = Finisher(store, clock, member, self._holding, self._expect)
         self._finishing = Loop("finisher", self._finisher.step, clock)
         steward = Steward(store, clock, member, self._holding, self._attempts)
-        reconciliation = Loop(
-            "reconciliation", steward.reconcile, clock, sleep_s_max=RECONCILE_S
-        )
+        reconciliation = Loop("reconciliation", steward.reconcile, clock, sleep_s_max=RECONCILE_S)
         # What failed may have been done all the same, with the answer lost on the way.
         self.scheduler.loop.on_failure = self.worker.loop.on_failure = reconciliation.nudge
         heartbeat = Loop("heartbeat", member.step, clock)

@@ -19,8 +19,9 @@ SLEEP_S_MAX = 5.0
 
 
 class Loop:
-    """Drives one `step`, which returns how many seconds it has nothing to do. `on_failure` is called
-    when a step has failed.
+    """Drives one `step`, which returns how many seconds it has nothing to do.
+
+    `on_failure` is called after each step that failed.
     """
 
     def __init__(
