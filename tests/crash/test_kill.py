@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import statistics
-import subprocess
-import sys
 import time
 from contextlib import closing
 from random import Random
@@ -17,7 +15,7 @@ from tests.crash.load import MIXED, ONE_OFF, STEADY, TRIGGERED, TRIGGERED_RETRIE
 from tests.crash.reading import history_of, listed_jobs
 from tests.support.receiver import Call, Receiver
 from tests.support.rest import Rest, eventually
-from tests.support.server import START_S, Server
+from tests.support.server import START_S, Server, loading_s
 
 # Firing goes on within two seconds. Most of a restart is Python loading our modules, which a busy
 # machine draws out: there, the median may be one second above what loading alone takes.
@@ -110,18 +108,12 @@ class Killer:
         return next((call for call in self._receiver.calls() if call.at_ns > since), None)
 
 
-def loading_s() -> float:
-    began = time.monotonic()
-    subprocess.run([sys.executable, "-c", "import onthedot.node"], check=True)
-    return time.monotonic() - began
-
-
 def summary(history: History, killer: Killer, traffic: Traffic) -> str:
     resumed_s = killer.resumed_s
     unanswered = sum(ask.made is None for ask in traffic.asks)
     rescued = sum(record.rescues > 0 for record in history.records)
     return (
-        f"crash: {len(history.launches)} kills, {len(history.records)} runs, "
+        f"crash: {len(history.breaks)} kills, {len(history.records)} runs, "
         f"{len(history.seen)} callbacks, {repeats(history)} repeated after a crash "
         f"({rescued} runs rescued), {len(traffic.asks)} requests ({unanswered} unanswered, "
         f"{traffic.insisted} repeated); resumed after {statistics.median(resumed_s):.2f} s median, "

@@ -89,16 +89,22 @@ class Incarnation:
         self._finisher = Finisher(store, clock, member, self._holding, self._expect)
         self._finishing = Loop("finisher", self._finisher.step, clock)
         steward = Steward(store, clock, member, self._holding, self._attempts)
+        reconciliation = Loop("reconciliation", steward.reconcile, clock, sleep_s_max=RECONCILE_S)
+        # What failed may have been done all the same, with the answer lost on the way.
+        self.scheduler.loop.on_failure = self.worker.loop.on_failure = reconciliation.nudge
+        heartbeat = Loop("heartbeat", member.step, clock)
         janitor = Janitor(store, clock, member, kit.retention_us, self._unowned)
+        # A heartbeat shares the shards anew: those of the dead wait for the next one otherwise.
+        janitor.on_change = heartbeat.nudge
         loops = {
-            "": [Loop("heartbeat", member.step, clock)],
+            "": [heartbeat],
             "scheduler": [self.scheduler.loop],
             "worker": [
                 self.worker.starting,
                 self.worker.loop,
                 self._finishing,
                 Loop("signals", steward.listen, clock),
-                Loop("reconciliation", steward.reconcile, clock, sleep_s_max=RECONCILE_S),
+                reconciliation,
             ],
             "janitor": [
                 Loop("janitor", janitor.watch, clock),
@@ -132,10 +138,16 @@ class Incarnation:
             await self.supervisor.during(self._drain(grace_us / SECOND))
         except NodeDead:
             warn("node.found_itself_dead", node=self.member.number)
+            await self._halt()
+            self._finisher.refused()
             raise
         finally:
-            await self.supervisor.cancel()
-            await self._attempts.stop()
+            await self._halt()
+
+    async def _halt(self) -> None:
+        """End every loop and every attempt now; those that have ended already stay so."""
+        await self.supervisor.cancel()
+        await self._attempts.stop()
 
     def _unowned(self, ats: Iterable[Instant] = ()) -> None:
         """There are runs for anybody, or will be at these instants."""

@@ -22,6 +22,8 @@ KEYS_US = DAY
 
 
 class Janitor:
+    """`on_change` is called when nodes have come or gone: the shards are to be shared anew."""
+
     def __init__(
         self,
         store: Store,
@@ -31,6 +33,7 @@ class Janitor:
         on_rescue: Callable[[], None],
     ) -> None:
         self.rescued = 0
+        self.on_change: Callable[[], None] = lambda: None
         self._store = store
         self._clock = clock
         self._member = member
@@ -44,13 +47,16 @@ class Janitor:
         alive = [node for node in await self._store.nodes.all() if not node.dead]
         stopwatch = self._clock.monotonic()
         beats = {node.number: node.beat_at for node in alive}
-        self._heard = listen(self._heard, beats, now=stopwatch)
+        before, self._heard = self._heard, listen(self._heard, beats, now=stopwatch)
         silent = 0
         if self._member.may_judge():
             silent = silent_before(self._heard, me=self._member.number, now=stopwatch)
         gone = self._gone(alive)
-        for node in await self._store.nodes.bury(silent_before=silent, gone=gone, now=now):
+        buried = await self._store.nodes.bury(silent_before=silent, gone=gone, now=now)
+        for node in buried:
             warn("node.died", node=node, declared_by=self._member.number)
+        if buried or before.keys() != self._heard.keys():
+            self.on_change()
         rescued = await self._store.runs.rescue(limit=RESCUE_MAX, now=now)
         if rescued:
             self.rescued += rescued

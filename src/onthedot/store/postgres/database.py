@@ -22,11 +22,18 @@ TRIES = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolSettings:
-    """`prepared` off is for PgBouncer in transaction mode before 1.21."""
+    """`prepared` off is for PgBouncer in transaction mode before 1.21. `still_s`: a transaction
+    that stands still for so long between two statements is ended by the database.
+
+    Without that a process that is frozen, or whose machine has vanished, keeps its locks: nobody
+    else can claim from the shard it was writing to, and its own row cannot be locked to declare it
+    dead. Below the lease, so that whoever waits for it does not lose its own.
+    """
 
     size: int = 10
     timeout_s: float = 15.0
     prepared: bool = True
+    still_s: float = 5.0
 
 
 class Database:
@@ -42,16 +49,15 @@ class Database:
         try:
             pool = await asyncpg.create_pool(
                 url,
-                min_size=1,
+                # A floor would be restored in the background, with a traceback in the log whenever
+                # the database is away.
+                min_size=0,
                 max_size=settings.size,
                 command_timeout=settings.timeout_s,
                 statement_cache_size=200 if settings.prepared else 0,
-                # Plans are pinned inside the functions; compiling costs more than it saves.
-                server_settings={"jit": "off", "application_name": "onthedot"}
-                if settings.prepared
-                else {},
+                server_settings=_session(settings) if settings.prepared else {},
             )
-        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError) as error:
+        except FOREIGN as error:
             raise translated(error) from error
         assert pool is not None
         return cls(pool)
@@ -116,7 +122,7 @@ class Database:
                 yield connection
         except _AGAIN:
             raise
-        except _FOREIGN as error:
+        except FOREIGN as error:
             raise translated(error) from error
         finally:
             self._under_way -= 1
@@ -124,15 +130,32 @@ class Database:
                 self._idle.set()
 
 
+def _session(settings: PoolSettings) -> dict[str, str]:
+    """A pooler refuses these, and has an idle_transaction_timeout of its own."""
+    return {
+        "application_name": "onthedot",
+        # Plans are pinned inside the functions; compiling costs more than it saves.
+        "jit": "off",
+        "idle_in_transaction_session_timeout": f"{settings.still_s * 1_000:.0f}",
+    }
+
+
 _AGAIN = (asyncpg.DeadlockDetectedError, asyncpg.CheckViolationError)
-_FOREIGN = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
+FOREIGN = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    # A connection that the server has ended, used before the driver has understood that.
+    asyncpg.InternalClientError,
+    OSError,
+    TimeoutError,
+)
 
 _OURS = {
     "OT001": Taken("a job was changed after its entry had been read"),
     "OT002": Taken("another scheduler took some of these entries"),
 }
 # Classes of SQLSTATE that say: the server or the way to it does not answer as it should just now.
-_UNAVAILABLE = ("08", "57", "53", "25006", "40", "55")
+_UNAVAILABLE = ("08", "57", "53", "25006", "25P03", "40", "55", "58")
 
 
 def translated(error: Exception) -> Exception:
