@@ -289,7 +289,7 @@ async def _open(settings: Settings) -> Store:
     """
     harmless = (State.EMPTY,) if settings.on_postgres else (State.EMPTY, State.OLDER)
     try:
-        schema = await inspect(settings.database)
+        schema = await inspect(settings.database, prepared=settings.prepared)
         refusal = schema.refusal()
         if refusal is not None and schema.state not in harmless:
             raise refusal

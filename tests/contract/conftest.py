@@ -1,4 +1,5 @@
-"""Every store that is held to the contract. A new store is one more line in STORES."""
+"""Every store that is held to the contract. A new store is one more line in STORES; how PostgreSQL
+fares behind a pooler in transaction mode is asked where it may differ."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ import pytest
 from onthedot.store import postgres, sqlite
 from onthedot.store.contract import Store
 from tests.support.clock import ManualClock
+from tests.support.pooler import POOLERS, pooled
 from tests.support.postgres import (
     bare_database,
     empty_database,
@@ -58,8 +60,24 @@ async def untouched_in_postgres(major: int, folder: Path) -> Open:
     return partial(postgres.open_store, server.url(await bare_database(server)))
 
 
+async def behind(name: str, folder: Path) -> Open:
+    """Through a pooler in transaction mode, on a database of its own."""
+    pooler, names = pooled(name), databases()
+    if name not in names:
+        names[name] = await new_database(pooler.server)
+        await pooler.fill(names[name])
+    await empty_database(pooler.server.url(names[name]))
+    return partial(postgres.open_store, pooler.url(names[name]), pool=UNPREPARED)
+
+
+async def untouched_behind(name: str, folder: Path) -> Open:
+    pooler = pooled(name)
+    url = pooler.url(await bare_database(pooler.server))
+    return partial(postgres.open_store, url, pool=UNPREPARED)
+
+
 @cache
-def databases() -> dict[int, str]:
+def databases() -> dict[int | str, str]:
     return {}
 
 
@@ -72,11 +90,39 @@ def a_postgres(major: int) -> Kind:
     )
 
 
+def a_pooled(name: str) -> Kind:
+    return Kind(
+        f"behind-{name}", partial(behind, name), partial(untouched_behind, name), lasting=True
+    )
+
+
+UNPREPARED = postgres.PoolSettings(prepared=False)
 STORES = [
     Kind("sqlite-memory", in_memory, in_memory, lasting=False),
     Kind("sqlite-file", in_a_file, in_a_file, lasting=True),
     *(a_postgres(major) for major in programs()),
 ]
+BEHIND_POOLERS = [a_pooled(name) for name in POOLERS]
+# What a pooler may break are statements, and together these modules use every one of the store's.
+USE_ALL_STATEMENTS = frozenset(
+    f"test_{what}"
+    for what in (
+        *("cancel", "fire", "jobs", "nodes", "one_fate"),
+        *("overview", "receipts", "release", "upkeep", "versions"),
+    )
+)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Every test with every store, and some of them behind every pooler."""
+    kinds = list(STORES)
+    if metafunc.module.__name__.rpartition(".")[2] in USE_ALL_STATEMENTS:
+        kinds += BEHIND_POOLERS
+    lasting = [kind for kind in kinds if kind.lasting]
+    for fixture, wanted in (("store", kinds), ("place", lasting)):
+        if fixture in metafunc.fixturenames:
+            ids = [kind.name for kind in wanted]
+            metafunc.parametrize(fixture, wanted, indirect=True, ids=ids)
 
 
 @dataclass(slots=True)
@@ -112,7 +158,7 @@ def clock() -> ManualClock:
     return ManualClock()
 
 
-@pytest.fixture(params=STORES, ids=lambda kind: kind.name)
+@pytest.fixture
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
     kind: Kind = request.param
     opened = await (await kind.place(tmp_path))()
@@ -120,7 +166,7 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     await opened.upkeep.close()
 
 
-@pytest.fixture(params=[kind for kind in STORES if kind.lasting], ids=lambda kind: kind.name)
+@pytest.fixture
 async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Place]:
     kind: Kind = request.param
     place = Place(kind, await kind.place(tmp_path))

@@ -69,6 +69,24 @@ async def test_a_page_shows_every_run_once_wherever_it_is(store, clock):
     assert [each.run for each in views] == sorted({each.run for each in views}, reverse=True)
 
 
+async def test_a_run_names_the_node_that_has_it_and_each_attempt_the_one_that_made_it(store, clock):
+    first, second = await a_node(store, clock), await a_node(store, clock)
+    held = await a_held_run(store, clock, first)
+    untaken = await a_run(store, clock)
+    retry_at = clock.now() + MINUTE
+    await store.runs.finish(first, [failed(held, clock, retry_at=retry_at)], now=clock.now())
+    clock.advance(MINUTE)
+    [again] = await promote(store, clock, second)
+
+    story = await store.ledger.story(held.job, held.run, now=clock.now())
+    assert (story.run.node, [each.node for each in story.attempts]) == (second, [first, second])
+    assert (await view(store, clock, untaken)).node is None
+
+    await finish(store, clock, second, again)
+    story = await store.ledger.story(held.job, held.run, now=clock.now())
+    assert (story.run.node, [each.node for each in story.attempts]) == (second, [first, second])
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 8])
 async def test_pages_have_no_gaps_and_no_repeats(store, clock, size):
     job = await a_busy_job(store, clock)

@@ -14,6 +14,7 @@ from pathlib import Path
 import asyncpg
 
 from tests.support import postgres
+from tests.support.pooler import Pooler
 from tests.support.rest import NoAnswer, Rest, eventually
 from tests.support.server import ONTHEDOT, START_S, STOP_S, clean_environment, free_port
 
@@ -69,6 +70,7 @@ class Cluster:
     """Any number of nodes on one database."""
 
     folder: Path
+    name: str
     url: str
     nodes: list[Process] = field(default_factory=list)
     stack: ExitStack = field(default_factory=ExitStack)
@@ -104,14 +106,13 @@ class Cluster:
     @contextmanager
     def shut(self) -> Iterator[None]:
         """Meanwhile nobody gets into the database, and whoever was in is out."""
-        name = self.url.rpartition("?")[0].rpartition("/")[2]
         above = postgres.shared(PACKAGED).url()
-        asyncio.run(_tell(above, f"alter database {name} allow_connections false"))
-        asyncio.run(_tell(above, END_ALL_OF.format(name=name)))
+        asyncio.run(_tell(above, f"alter database {self.name} allow_connections false"))
+        asyncio.run(_tell(above, END_ALL_OF.format(name=self.name)))
         try:
             yield
         finally:
-            asyncio.run(_tell(above, f"alter database {name} allow_connections true"))
+            asyncio.run(_tell(above, f"alter database {self.name} allow_connections true"))
 
     @contextmanager
     def holding(self, script: str) -> Iterator[None]:
@@ -126,13 +127,13 @@ class Cluster:
 
 
 @contextmanager
-def a_cluster(folder: Path) -> Iterator[Cluster]:
-    """On an empty database of its own."""
+def a_cluster(folder: Path, *, pooler: Pooler | None = None) -> Iterator[Cluster]:
+    """On an empty database of its own, with a pooler before it or none."""
     server = postgres.shared(PACKAGED)
     name = f"nodes_{os.getpid()}_{secrets.token_hex(4)}"
     asyncio.run(_tell(server.url(), f"create database {name}"))
     try:
-        cluster = Cluster(folder, server.url(name))
+        cluster = Cluster(folder, name, (pooler or server).url(name))
         with cluster.stack:
             yield cluster
     finally:

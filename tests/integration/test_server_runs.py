@@ -17,6 +17,7 @@ RUN_FIELDS = {
     "scheduledFor",
     "startedAt",
     "finishedAt",
+    "nodeId",
     "attempt",
     "error",
     "output",

@@ -102,7 +102,7 @@ class PostgresServer:
         self.has_template = False
         self.folder = Path(tempfile.mkdtemp(prefix="onthedot-"))
         atexit.register(self.dispose)
-        self._as = _unprivileged()
+        self._as = unprivileged()
         self._password = secrets.token_hex(16)
         self._port = _free_port() if tcp else 5432
         self._tcp = tcp
@@ -290,7 +290,7 @@ async def _tell(url: str, script: str) -> None:
 # What the machine allows
 
 
-def _unprivileged() -> dict[str, Any]:
+def unprivileged() -> dict[str, Any]:
     """Whom to step down to: PostgreSQL refuses to run as root."""
     if os.geteuid() != 0:
         return {}

@@ -47,6 +47,7 @@ def _shown(view: RunView, installation: str) -> dict[str, Any]:
         "scheduled_for": format_instant(view.due),
         "started_at": instant_text(view.started_at),
         "finished_at": instant_text(view.finished_at),
+        "node_id": _node_id(view.node),
         "attempt": view.attempt,
         "error": view.error,
         "output": view.output,
@@ -64,7 +65,12 @@ def _attempt_out(view: AttemptView) -> AttemptOut:
         status=view.status,
         started_at=instant_text(view.started_at),
         finished_at=instant_text(view.finished_at),
+        node_id=_node_id(view.node),
         error=view.error,
         output=view.output,
         reason=view.reason,
     )
+
+
+def _node_id(number: int | None) -> str | None:
+    return None if number is None else str(number)

@@ -39,8 +39,9 @@ def check(database: str | None, as_json: bool) -> int:
     # The stores take a moment to load, and few commands need them.
     from onthedot.store.migrate import inspect
 
-    url = _url(database)
-    schema = asyncio.run(inspect(url))
+    settings = _settings(database)
+    url = settings.database
+    schema = asyncio.run(inspect(url, prepared=settings.prepared))
     refusal = schema.refusal()
     if as_json:
         said: dict[str, Any] = {
@@ -73,8 +74,9 @@ def upgrade(database: str | None, as_json: bool) -> None:
     """
     from onthedot.store.migrate import upgrade as upgraded
 
-    url = _url(database)
-    before = asyncio.run(upgraded(url))
+    settings = _settings(database)
+    url = settings.database
+    before = asyncio.run(upgraded(url, prepared=settings.prepared))
     if as_json:
         output.data_json(
             {"database": output.without_password(url), "from": before.found, "to": before.knows}
@@ -85,8 +87,8 @@ def upgrade(database: str | None, as_json: bool) -> None:
         output.data(f"{output.without_password(url)}: schema {before.found} -> {before.knows}")
 
 
-def _url(database: str | None) -> str:
+def _settings(database: str | None) -> config.Settings:
     settings = config.load({"database": database})
     for warning in settings.warnings:
         output.note(f"warning: {warning}")
-    return settings.database
+    return settings

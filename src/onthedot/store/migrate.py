@@ -77,28 +77,28 @@ def require_driver() -> None:
         )
 
 
-async def inspect(url: str) -> Schema:
-    """Look, without changing anything."""
+async def inspect(url: str, *, prepared: bool = True) -> Schema:
+    """Look, without changing anything. `prepared` as the setting says: a pooler may be between."""
     path = _file(url)
     if path is None:
-        return await _inspect_postgres(url)
+        return await _inspect_postgres(url, prepared)
     found, strangers = inspected(str(path)) if path.exists() else (0, False)
     return Schema(found, max(sqlite.MIGRATIONS), strangers)
 
 
-async def upgrade(url: str) -> Schema:
+async def upgrade(url: str, *, prepared: bool = True) -> Schema:
     """Bring it to the newest schema; returns what it was before. Nobody may have an SQLite file
     open meanwhile.
     """
     path = _file(url)
     lock = None if path is None else LockFile(path)
     try:
-        before = await inspect(url)
+        before = await inspect(url, prepared=prepared)
         refusal = before.refusal()
         # One of the future cannot be brought back, and a stranger's is not to be touched.
         if refusal is not None and before.state in (State.NEWER, State.FOREIGN):
             raise refusal
-        store = await _upgrade_postgres(url) if path is None else await open_sqlite(str(path))
+        store = await (open_sqlite(str(path)) if path else _upgrade_postgres(url, prepared))
         await store.upkeep.close()
     finally:
         if lock is not None:
@@ -106,7 +106,7 @@ async def upgrade(url: str) -> Schema:
     return before
 
 
-async def _inspect_postgres(url: str) -> Schema:
+async def _inspect_postgres(url: str, prepared: bool) -> Schema:
     require_driver()
     from onthedot.store.postgres.database import Connection, Database, PoolSettings  # noqa: PLC0415
     from onthedot.store.postgres.migrations import found_schema  # noqa: PLC0415
@@ -117,18 +117,18 @@ async def _inspect_postgres(url: str) -> Schema:
         strangers = bool(await db.fetchval(SQL["inspect.strangers"]))
         return Schema(found, max(MIGRATIONS), strangers)
 
-    database = await Database.open(url, PoolSettings(size=1))
+    database = await Database.open(url, PoolSettings(size=1, prepared=prepared))
     try:
         return await database.snapshot(look)
     finally:
         await database.close()
 
 
-async def _upgrade_postgres(url: str) -> Store:
-    from onthedot.store.postgres import open_store  # noqa: PLC0415 - its driver is an extra
+async def _upgrade_postgres(url: str, prepared: bool) -> Store:
+    from onthedot.store.postgres import PoolSettings, open_store  # noqa: PLC0415 - an extra
 
     try:
-        return await open_store(url)
+        return await open_store(url, pool=PoolSettings(prepared=prepared))
     except StoreUnavailable as error:
         if getattr(error.__cause__, "sqlstate", "") != LOCKED:
             raise

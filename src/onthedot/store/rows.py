@@ -29,7 +29,7 @@ def job_of(row: Sequence[Any]) -> Job:
 def past_run(row: Sequence[Any]) -> RunView:
     """A row of history: a run that is over, or a range that never ran."""
     job, run, version, status, due, attempt, rescues, started, finished, *rest = row
-    error, output, reason, until, count = rest
+    node, error, output, reason, until, count = rest
     return RunView(
         job=job,
         run=run,
@@ -41,6 +41,7 @@ def past_run(row: Sequence[Any]) -> RunView:
         rescues=rescues,
         started_at=started,
         finished_at=finished,
+        node=node,
         error=error,
         output=output,
         reason=reason,
@@ -62,18 +63,20 @@ def live_run(row: Sequence[Any], *, error: str | None, now: Instant) -> RunView:
         attempt=attempt,
         rescues=rescues,
         started_at=started,
+        node=owner,
         error=error,
         reason="waiting for a retry" if attempt > 1 and owner is None else None,
     )
 
 
 def past_attempt(row: Sequence[Any]) -> AttemptView:
-    attempt, status, started, finished, error, output, reason = row
+    attempt, status, started, finished, node, error, output, reason = row
     return AttemptView(
         attempt=attempt,
         status=STATUS_OF_CODE[status],
         started_at=started,
         finished_at=finished,
+        node=node,
         error=error,
         output=output,
         reason=reason,
@@ -86,6 +89,7 @@ def live_attempt(run: RunView) -> AttemptView:
         status=run.status,
         started_at=run.started_at,
         finished_at=None,
+        node=run.node,
         error=None,
         output=None,
         reason=None,

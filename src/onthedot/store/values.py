@@ -163,6 +163,7 @@ class AttemptView:
     status: Status
     started_at: Instant | None
     finished_at: Instant | None
+    node: int | None
     error: str | None
     output: str | None
     reason: str | None
@@ -170,8 +171,8 @@ class AttemptView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunView:
-    """A run as people see it: its latest attempt. A missed or skipped range has `until` and
-    `count`.
+    """A run as people see it: its latest attempt, with the node that has it or had it. A missed or
+    skipped range has `until` and `count`.
     """
 
     job: int
@@ -184,6 +185,7 @@ class RunView:
     rescues: int
     started_at: Instant | None = None
     finished_at: Instant | None = None
+    node: int | None = None
     error: str | None = None
     output: str | None = None
     reason: str | None = None

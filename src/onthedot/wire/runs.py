@@ -45,6 +45,9 @@ class RunOut(Struct, kw_only=True, frozen=True, rename="camel"):
     ]
     started_at: InstantText | None
     finished_at: InstantText | None
+    node_id: Annotated[
+        str | None, Meta(description="The node that holds it or, once it is over, had it last.")
+    ]
     attempt: Annotated[int, Meta(description="Counted from 1; 0 for a range.")]
     error: Annotated[str | None, Meta(examples=["HTTP 500 Internal Server Error"])]
     output: Annotated[str | None, Meta(description="The first 64 KB of what the handler answered.")]
@@ -62,6 +65,7 @@ class AttemptOut(Struct, kw_only=True, frozen=True, rename="camel"):
     status: Status
     started_at: InstantText | None
     finished_at: InstantText | None
+    node_id: str | None
     error: str | None
     output: str | None
     reason: str | None

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 import asyncpg
 
 from onthedot.errors import NodeDead, StoreError, StoreFull, StoreUnavailable, Taken
+from onthedot.store.postgres.statements import SQL
 
 T = TypeVar("T")
 Connection: TypeAlias = "asyncpg.pool.PoolConnectionProxy | asyncpg.Connection"
@@ -22,8 +23,9 @@ TRIES = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolSettings:
-    """`prepared` off is for PgBouncer in transaction mode before 1.21. `still_s`: a transaction
-    that stands still for so long between two statements is ended by the database.
+    """`prepared` off is for a pooler in transaction mode: the next transaction has another session,
+    which has never heard of a statement that was prepared. `still_s`: a transaction that stands
+    still for so long between two statements is ended by the database.
 
     Without that a process that is frozen, or whose machine has vanished, keeps its locks: nobody
     else can claim from the shard it was writing to, and its own row cannot be locked to declare it
@@ -55,7 +57,9 @@ class Database:
                 max_size=settings.size,
                 command_timeout=settings.timeout_s,
                 statement_cache_size=200 if settings.prepared else 0,
-                server_settings=_session(settings) if settings.prepared else {},
+                server_settings=_session(settings),
+                init=_learn_types,
+                reset=_leave_as_it_is,
             )
         except FOREIGN as error:
             raise translated(error) from error
@@ -131,13 +135,33 @@ class Database:
 
 
 def _session(settings: PoolSettings) -> dict[str, str]:
-    """A pooler refuses these, and has an idle_transaction_timeout of its own."""
+    """A pooler refuses the rest, and has an idle_transaction_timeout of its own."""
+    if not settings.prepared:
+        return {"application_name": "onthedot"}
     return {
         "application_name": "onthedot",
         # Plans are pinned inside the functions; compiling costs more than it saves.
         "jit": "off",
         "idle_in_transaction_session_timeout": f"{settings.still_s * 1_000:.0f}",
     }
+
+
+async def _learn_types(connection: asyncpg.Connection) -> None:
+    """The driver asks what a type is when it first meets one, by a query for which PostgreSQL
+    may compile code for a second, and it asks on every connection. So it is made to ask once for
+    all, where compiling is off: in one transaction, since a pooler may be in between.
+    """
+    async with connection.transaction():
+        await connection.execute(SQL["schema.uncompiled"])
+        await connection.fetchrow(SQL["schema.types"], *[()] * 4)
+        if await connection.fetchval(SQL["schema.has_types"]):
+            await connection.fetchrow(SQL["schema.own_types"], *[()] * 6)
+
+
+async def _leave_as_it_is(connection: asyncpg.Connection) -> None:
+    """Nothing of ours outlasts its transaction (a pooler would lose it), so that there is nothing
+    to reset; the driver's own way is one more round trip a verb, a third of the time of most.
+    """
 
 
 _AGAIN = (asyncpg.DeadlockDetectedError, asyncpg.CheckViolationError)
@@ -154,6 +178,9 @@ _OURS = {
     "OT001": Taken("a job was changed after its entry had been read"),
     "OT002": Taken("another scheduler took some of these entries"),
 }
+# A prepared statement that is not there, and one that is there already.
+_NOT_OUR_SESSION = ("26000", "42P05")
+_NOT_OURS_TO_SET = "unsupported startup parameter"
 # Classes of SQLSTATE that say: the server or the way to it does not answer as it should just now.
 _UNAVAILABLE = ("08", "57", "53", "25006", "25P03", "40", "55", "58")
 
@@ -173,6 +200,11 @@ def translated(error: Exception) -> Exception:
             "the database's disk is full: nothing was written",
             hint="Free some space; the server goes on by itself.",
         )
+    if state in _NOT_OUR_SESSION or _NOT_OURS_TO_SET in str(error):
+        return StoreError(
+            f"{_first_line(error)}; behind a pooler in transaction mode set prepared = no",
+            hint="Sessions are ours for one transaction there: nothing is prepared or set in them.",
+        )
     if state.startswith("28"):
         return StoreError(f"the database refuses us: {error}", hint="Check user and password.")
     if isinstance(error, asyncpg.InvalidCatalogNameError):
@@ -184,3 +216,7 @@ def translated(error: Exception) -> Exception:
             hint="Check that PostgreSQL runs and can be reached; the server goes on by itself.",
         )
     return error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]

@@ -17,7 +17,7 @@ end $$;
 -- Far slots before `upto` become near ones. Under the shard's lock: whoever adds an entry reads
 -- split_until under the same lock, so no entry is put into a far slot that has been split.
 create function split(shards_ smallint[], upto bigint, far_us bigint, near_us bigint)
-returns void language plpgsql set enable_seqscan = off as $$
+returns void language plpgsql set jit = off set enable_seqscan = off as $$
 declare s smallint;
 begin
   for s in select id from shard where id = any(shards_) and split_until < upto order by id for update loop
@@ -36,7 +36,8 @@ begin
 end $$;
 
 -- Entries into the slots where they belong; the caller holds the shards' locks.
-create function put_entries(entries_ clock_entry[], far_us bigint, near_us bigint) returns void language plpgsql set enable_seqscan = off as $$
+create function put_entries(entries_ clock_entry[], far_us bigint, near_us bigint)
+returns void language plpgsql set jit = off set enable_seqscan = off as $$
 begin
   with entries as (
     select x.shard as s, x.due as d, x.job as j, x.version as v, x.rule as r, x.due >= split_until as is_far
@@ -60,7 +61,7 @@ create function fire(
   node_ bigint, now_ bigint, until_ bigint, shards_ smallint[], rows_ clock_row[], known_cuts integer,
   put_ clock_entry[], runs_ new_run[], own integer, far_us bigint, near_us bigint
 ) returns integer language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare n integer; made integer := 0;
 begin
   perform require_alive(node_);
@@ -125,7 +126,7 @@ end $$;
 -- and yet stay (its new version is not in the snapshot), and a cancel just accepted would be overlooked.
 create function finish(node_ bigint, outcomes_ outcome[])
 returns table (accepted bigint, repeated bigint, stale bigint, retry_at bigint) language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare wishes boolean; tids tid[];
 begin
   perform require_alive(node_);
@@ -257,7 +258,7 @@ create function lease(node_ bigint, queues_ text[], limit_ integer, now_ bigint)
 returns table (
   job bigint, run bigint, version integer, queue text, priority smallint, due bigint, at bigint,
   attempt integer, rescues integer, fence integer, payload text
-) language plpgsql set enable_seqscan = off as $$
+) language plpgsql set jit = off set enable_seqscan = off as $$
 #variable_conflict use_column
 declare want integer := limit_; width integer; n integer;
 begin
@@ -358,7 +359,7 @@ begin
 end $$;
 
 create function release(node_ bigint, refs_ run_ref[], now_ bigint)
-returns integer language plpgsql set enable_seqscan = off as $$
+returns integer language plpgsql set jit = off set enable_seqscan = off as $$
 declare tids tid[];
 begin
   perform require_alive(node_);

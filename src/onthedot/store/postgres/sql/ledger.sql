@@ -1,12 +1,12 @@
 -- name: ledger.past
-select job, run, version, status, due, attempt, rescues, started, finished, error, output, reason, until, count
+select job, run, version, status, due, attempt, rescues, started, finished, node, error, output, reason, until, count
 from history
 where job = $1 and run < $2 and status <> 7
 order by run desc
 limit $3
 
 -- name: ledger.past_run
-select job, run, version, status, due, attempt, rescues, started, finished, error, output, reason, until, count
+select job, run, version, status, due, attempt, rescues, started, finished, node, error, output, reason, until, count
 from history
 where job = $1 and run = $2 and status <> 7
 
@@ -34,7 +34,7 @@ from waiting
 where job = $1 and run = $2
 
 -- name: ledger.attempts
-select attempt, status, started, finished, error, output, reason
+select attempt, status, started, finished, node, error, output, reason
 from history
 where job = $1 and run = $2 and attempt > 0
 order by attempt
@@ -53,7 +53,7 @@ limit $2
 
 -- name: ledger.recent
 -- why: the newest partitions hold the newest runs; by run, since there is no index on finishing
-select job, run, version, status, due, attempt, rescues, started, finished, error, output, reason, until, count
+select job, run, version, status, due, attempt, rescues, started, finished, node, error, output, reason, until, count
 from history
 where status <> 7 and run >= $1 and finished >= $2
 order by finished desc
@@ -61,7 +61,7 @@ limit $3
 
 -- name: ledger.failed
 select d.job, d.run, d.version, 2::smallint, d.due, d.attempt, coalesce(h.rescues, 0), h.started, d.failed_at,
-  d.error, h.output, h.reason, null::bigint, null::bigint
+  h.node, d.error, h.output, h.reason, null::bigint, null::bigint
 from (select * from dead order by failed_at desc limit $1) d
 left join history h on h.job = d.job and h.run = d.run and h.attempt = d.attempt
 order by d.failed_at desc

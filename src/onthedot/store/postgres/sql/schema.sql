@@ -13,6 +13,19 @@ select set_config('lock_timeout', '3s', true)
 -- why: a lock of the transaction, since session locks leak behind a pooler
 select pg_advisory_xact_lock($1)
 
+-- name: schema.uncompiled
+select set_config('jit', 'off', true)
+
+-- name: schema.types
+-- why: every kind of array that our statements take, so that the driver learns of all of them at once
+select $1::smallint[], $2::integer[], $3::bigint[], $4::text[]
+
+-- name: schema.has_types
+select to_regtype('clock_entry') is not null
+
+-- name: schema.own_types
+select $1::clock_entry[], $2::clock_row[], $3::new_run[], $4::outcome[], $5::run_ref[], $6::version_ref[]
+
 -- name: schema.first
 insert into onthedot_schema (version)
 values ($1)

@@ -1,13 +1,13 @@
 -- name: ledger.past
 -- why: status 7 is an attempt that was followed by another, so each run has one row left
-select job, run, version, status, due, attempt, rescues, started, finished, error, output, reason, until, count
+select job, run, version, status, due, attempt, rescues, started, finished, node, error, output, reason, until, count
 from history
 where job = :job and run < :before and status <> 7
 order by run desc
 limit :limit
 
 -- name: ledger.past_run
-select job, run, version, status, due, attempt, rescues, started, finished, error, output, reason, until, count
+select job, run, version, status, due, attempt, rescues, started, finished, node, error, output, reason, until, count
 from history
 where job = :job and run = :run and status <> 7
 
@@ -35,7 +35,7 @@ from waiting
 where job = :job and run = :run
 
 -- name: ledger.attempts
-select attempt, status, started, finished, error, output, reason
+select attempt, status, started, finished, node, error, output, reason
 from history
 where job = :job and run = :run and attempt > 0
 order by attempt
@@ -54,7 +54,7 @@ where at <= :now
 limit :limit
 
 -- name: ledger.recent
-select job, run, version, status, due, attempt, rescues, started, finished, error, output, reason, until, count
+select job, run, version, status, due, attempt, rescues, started, finished, node, error, output, reason, until, count
 from history
 where status <> 7
 order by id desc
@@ -62,7 +62,7 @@ limit :limit
 
 -- name: ledger.failed
 select d.job, d.run, d.version, 2, d.due, d.attempt, coalesce(h.rescues, 0), h.started, d.failed_at,
-  d.error, h.output, h.reason, null, null
+  h.node, d.error, h.output, h.reason, null, null
 from dead d
 left join history h on h.job = d.job and h.run = d.run and h.attempt = d.attempt
 order by d.failed_at desc
