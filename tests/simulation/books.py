@@ -149,9 +149,9 @@ def _job_book(
     for number in sorted(snapshots):
         job, seen = snapshots[number]
         seen = min(at for later, (_, at) in snapshots.items() if later >= number)
+        created = micros(job["createdAt"])
         low, high = micros(job["updatedAt"]) - slack, seen + HOLDS_AFTER + slack
-        if number == 1:
-            low = high = micros(job["createdAt"])
+        low, high = (created, created) if number == 1 else (max(low, created), high)
         book.versions.append(Version(number, job, low, high))
     for before, after in pairwise(book.versions):
         gap = after.number > before.number + 1

@@ -158,12 +158,16 @@ def an_end_is_final(books: Books) -> Iterator[str]:
         if run["status"] not in OVER:
             yield f"not over: {run_id} is {run['status']}"
     ends: dict[str, tuple[Any, ...]] = {}
-    for _, run in reads(books.history):
+    seen_at: dict[str, int] = {}
+    for asked, run in reads(books.history):
+        name, answered_at = run["runId"], asked.answered_at or 0
         if run["status"] in OVER:
             end = (run["status"], run["attempt"], run["finishedAt"], run["output"], run["until"])
-            if ends.setdefault(run["runId"], end) != end:
-                yield f"not final: {run['runId']} was {ends[run['runId']]}, then {end}"
-        elif run["runId"] in ends:
+            if ends.setdefault(name, end) != end:
+                yield f"not final: {name} was {ends[name]}, then {end}"
+            seen_at[name] = min(answered_at, seen_at.get(name, answered_at))
+    for asked, run in reads(books.history):
+        if run["status"] not in OVER and seen_at.get(run["runId"], FOREVER) < asked.sent_at:
             yield f"not final: {run['runId']} was over and is {run['status']}"
 
 

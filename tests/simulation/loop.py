@@ -37,12 +37,13 @@ class Stuck(AssertionError):
 
 class VirtualLoop(asyncio.BaseEventLoop):
     _ready: deque[asyncio.Handle]
-    _scheduled: list[asyncio.TimerHandle]
 
     def __init__(self) -> None:
         super().__init__()
         self.now_us = 0
         self.turns = 0
+        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
+        self._timers_made = 0
         self.tasks: list[asyncio.Task[Any]] = []
         self.accidents: list[str] = []
         self.stopped: set[Life] = set()
@@ -77,14 +78,23 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     # The turns of BaseEventLoop
 
+    def call_at(
+        self, when: float, callback: Callable[..., object], *args: Any, context: Any = None
+    ) -> asyncio.TimerHandle:
+        """Timers of the same instant come in the order in which they were made."""
+        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        self._timers_made += 1
+        heapq.heappush(self._timers, (when, self._timers_made, timer))
+        return timer
+
     def _run_once(self) -> None:
         ready = self._ready
         if not ready:
             self._leap()
         self._move_due()
         for _ in range(len(ready)):
-            handle = ready.popleft()
-            if handle.cancelled():
+            handle: Any = ready.popleft()
+            if handle._cancelled:
                 continue
             if self.stopped and self._keep_back(handle):
                 continue
@@ -94,20 +104,20 @@ class VirtualLoop(asyncio.BaseEventLoop):
             raise Stuck(f"more than {TURNS_MAX} turns by {self.time():.3f} s")
 
     def _leap(self) -> None:
-        timers = self._scheduled
-        while timers and timers[0].cancelled():
+        timers = self._timers
+        while timers and timers[0][2].cancelled():
             heapq.heappop(timers)
         if not timers:
             raise Stuck("everybody waits for somebody else")
-        when = timers[0].when()
+        when = timers[0][0]
         self.now_us = max(self.now_us, int(when * SECOND))
         while self.time() < when:  # up, so that a timer never comes before its time
             self.now_us += 1
 
     def _move_due(self) -> None:
-        now, timers = self.time(), self._scheduled
-        while timers and timers[0].when() <= now:
-            timer = heapq.heappop(timers)
+        now, timers = self.now_us / SECOND, self._timers
+        while timers and timers[0][0] <= now:
+            timer = heapq.heappop(timers)[2]
             if not timer.cancelled():
                 self._ready.append(timer)
 
