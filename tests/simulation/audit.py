@@ -25,6 +25,14 @@ class Auditor(Client):
             path = f"/v1/jobs/{name}/trigger"
             await self.insist("probe", "POST", path, said=said, key=token, job_id=name)
 
+    async def close_books(self, wait_s: float) -> None:
+        """Pause every job, wait until all is over, and read everything twice."""
+        await self.pause_everything()
+        self.world.history.settled = await self.settle(wait_s)
+        await self.read_books("books")
+        await asyncio.sleep(wait_s)
+        await self.read_books("books again")
+
     async def pause_everything(self) -> None:
         for job in await self._jobs():
             name = job["jobId"]

@@ -52,10 +52,13 @@ class Version:
 
 @dataclass(slots=True)
 class JobBook:
-    """`listed`: its runs as the books show them, None if they could not be read."""
+    """`listed`: its runs as the books show them, None if they could not be read. `gaps`: where a
+    version may have ruled that nobody ever saw.
+    """
 
     job_id: str
     versions: list[Version] = field(default_factory=list)
+    gaps: list[tuple[int, int]] = field(default_factory=list)
     deleting_from: int = FOREVER
     deleted_by: int | None = None
     listed: list[dict[str, Any]] | None = None
@@ -68,6 +71,9 @@ class JobBook:
 
     def may_rule(self, due: int) -> list[Version]:
         return [version for version in self.versions if version.may_rule(due)]
+
+    def in_gap(self, due: int) -> bool:
+        return any(low < due <= high for low, high in self.gaps)
 
     def pause_ends(self, version: Version) -> bool:
         return any(
@@ -154,9 +160,9 @@ def _job_book(
         low, high = (created, created) if number == 1 else (max(low, created), high)
         book.versions.append(Version(number, job, low, high))
     for before, after in pairwise(book.versions):
-        gap = after.number > before.number + 1
-        before.end_low = before.low if gap else after.low
-        before.end_high = after.high
+        before.end_low, before.end_high = after.low, after.high
+        if after.number > before.number + 1:
+            book.gaps.append((before.low, after.high))
     _anchor(book)
     _note_deletion(book, history)
     return book

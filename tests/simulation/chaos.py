@@ -92,9 +92,8 @@ class Chaos:
     def _set_clock(self, process: Process) -> None:
         """On a machine alone its clock is the authority: not far back, or nothing would be due."""
         if process.build.alone:
-            self._world.step_clock(
-                round(self._chance.choice((-1.0, 1.0, 20.0, 90.0, 1000.0)) * SECOND)
-            )
+            far = 1000.0 if process.build.slots > 10 else 60.0
+            self._world.step_clock(round(self._chance.choice((-1.0, 1.0, 20.0, far)) * SECOND))
             return
         process.machine.ahead_us = round(
             self._chance.choice((-86400, -60, -5.5, -4, -0.6, 0, 0.6, 4, 5.5, 60, 86400)) * SECOND
@@ -112,8 +111,7 @@ class Chaos:
         self._faults.heal()
         for process in self._world.processes:
             process.machine.ahead_us = 0
-            if process.up and process.life.stopped:
-                process._wake_up(process.life)
+            process.go_on()
         self._world.note("world", "everything is healed")
 
 

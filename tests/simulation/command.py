@@ -13,7 +13,8 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tests.simulation.run import Report, run_seed
+from tests.simulation.run import run_seed
+from tests.simulation.stage import Report
 
 SHOWN_MAX = 12
 PROGRESS_S = 5.0
@@ -29,7 +30,7 @@ class Tally:
     def add(self, report: Report) -> None:
         self.seeds += 1
         self.virtual_s += report.virtual_s
-        self.starts += report.runs
+        self.starts += report.starts
         self.failed += bool(report.violations)
 
 

@@ -208,6 +208,11 @@ class Process:
             self.world.note(self.name, "goes on")
             self.world.loop.go_on(life)
 
+    def go_on(self) -> None:
+        """End a stall now, if there is one."""
+        if self.up and self.life.stopped:
+            self._wake_up(self.life)
+
     def told_to_stop(self) -> None:
         if self.up and not self.stop.is_set():
             self.trouble("is told to stop", self.build.grace_s + 60)

@@ -50,7 +50,7 @@ class Receiver:
         effect.end = end
         self.world.note(effect.process, f"handler {end} {effect.name}")
 
-    def decide(self, url: str) -> tuple[str, float, float]:
+    def decide(self, url: str, attempt: int) -> tuple[str, float, float]:
         """How it ends, after how long, and how long it takes to stop it."""
         _, _, _, kind, amount, *_ = url.split("/")
         chance = self._chance
@@ -60,6 +60,8 @@ class Receiver:
                 return "ok", seconds, 0.0
             case "failing":
                 return "failed", seconds, 0.0
+            case "second":
+                return ("failed" if attempt == 1 else "ok"), seconds, 0.0
             case "refusing":
                 return "refused", seconds, 0.0
             case "flaky":
@@ -80,7 +82,7 @@ class SimulatedRunner:
 
     async def run(self, call: Call) -> Result:
         effect = self._receiver.arrive(self._process, call)
-        end, seconds, stubborn_s = self._receiver.decide(call.url)
+        end, seconds, stubborn_s = self._receiver.decide(call.url, call.attempt)
         try:
             await asyncio.sleep(seconds)
         except asyncio.CancelledError:

@@ -78,6 +78,9 @@ class World:
                     late = self._hints.uniform(0.001, 0.05)
                     self.loop.outside(wait / SECOND + late, process.hear, word)
 
+    def close(self) -> None:
+        self.database._connection.close()
+
     # Effects
 
     def begin(self, effect: Effect) -> None:
