@@ -22,7 +22,7 @@ from onthedot.api.services import Services
 from onthedot.clock import Clock, DatabaseClock, SystemClock
 from onthedot.config import Settings
 from onthedot.core.instants import SECOND, Instant
-from onthedot.errors import CannotStart, NodeDead, SchemaMismatch, StoreError
+from onthedot.errors import CannotStart, LoopEnded, NodeDead, SchemaMismatch, StoreError
 from onthedot.ids import SystemChance
 from onthedot.observe.events import log, to_stderr, warn
 from onthedot.observe.health import Health
@@ -211,7 +211,7 @@ class Node:
                     on_joined(self._incarnation.member.number)
                 told = True
                 await self._incarnation.run(stop, grace_us=self._settings.grace_us)
-            except (NodeDead, StoreError) as error:
+            except (NodeDead, StoreError, LoopEnded) as error:
                 self._incarnation = None
                 warn("node.rejoins", error=error)
                 await asyncio.sleep(REJOIN_S)
