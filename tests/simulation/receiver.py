@@ -11,7 +11,7 @@ import random
 from typing import TYPE_CHECKING
 
 from onthedot.core.outcomes import Result
-from onthedot.roles.runners import Call
+from onthedot.roles.runners import Call, TaskRunner
 from tests.simulation.history import Effect
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Receiver:
         raise AssertionError(url)
 
 
-class SimulatedRunner:
+class SimulatedRunner(TaskRunner):
     """What a node has in the place of its HTTP client."""
 
     def __init__(self, receiver: Receiver, process: Process) -> None:
