@@ -62,7 +62,7 @@ STATUS_OF_CODE = {code: status for status, code in STATUS_CODES.items()} | {RETR
 def definition_text(definition: Definition) -> str:
     """A definition without its payload, which has a column of its own."""
     values = _kept_values(definition)
-    said = dict(compress(zip(_KEPT, values, strict=True), map(ne, values, _unsaid_values)))
+    said = dict(compress(zip(_KEPT, values, strict=False), map(ne, values, _unsaid_values)))
     if definition.schedule is not None:
         said["schedule"] = _schedule_spec(definition.schedule)
     return _text(said)

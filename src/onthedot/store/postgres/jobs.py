@@ -267,10 +267,22 @@ _JOB_COLUMNS = (
 
 
 def _row(job: Job, rule: int | None, armed: bool) -> tuple[Any, ...]:
-    definition = job.definition
+    number, version, definition, anchor, since, created_at, updated_at, skipping_from = job
     return (
-        *(job.id, job.version, definition.namespace, definition.key, definition.name),
-        *(definition.queue, definition.priority, rule, armed),
-        *(definition_text(definition), definition.payload, job.anchor, job.since),
-        *(job.skipping_from, job.created_at, job.updated_at),
+        number,
+        version,
+        definition.namespace,
+        definition.key,
+        definition.name,
+        definition.queue,
+        definition.priority,
+        rule,
+        armed,
+        definition_text(definition),
+        definition.payload,
+        anchor,
+        since,
+        skipping_from,
+        created_at,
+        updated_at,
     )
