@@ -16,3 +16,5 @@ SEED = int(os.environ.get("ONTHEDOT_CRASH_SEED", str(random.randrange(1_000_000)
 NODE_KILLS = KILLS if LONG else 3
 # A kill, a start and the life in between take four seconds, twice that on a busy machine.
 TIMEOUT_S = 120 + 12 * KILLS
+# Three processes to start and to kill, and three times the runs to read and judge.
+CLUSTER_TIMEOUT_S = 2 * TIMEOUT_S

@@ -10,7 +10,7 @@ import pytest
 
 from tests.crash.checker import assert_sound, repeats
 from tests.crash.cluster import Cluster, a_cluster
-from tests.crash.form import LONG, SEED, TIMEOUT_S
+from tests.crash.form import CLUSTER_TIMEOUT_S, LONG, SEED
 from tests.support.rest import NoAnswer, eventually
 from tests.support.server import Server
 
@@ -25,7 +25,7 @@ BACKLOG_S = AWAY_S
 AHEAD_NS = 1_000_000_000
 
 
-@pytest.mark.timeout(TIMEOUT_S)
+@pytest.mark.timeout(CLUSTER_TIMEOUT_S)
 def test_nodes_go_on_by_themselves_whatever_becomes_of_the_database(tmp_path):
     print(f"ONTHEDOT_CRASH_SEED={SEED}")
     with a_cluster(tmp_path, SEED) as cluster:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.crash.checker import assert_sound
 from tests.crash.cluster import BEAT_S, LEASE_S, Cluster, a_cluster
-from tests.crash.form import LONG, SEED, TIMEOUT_S
+from tests.crash.form import CLUSTER_TIMEOUT_S, LONG, SEED
 from tests.support.rest import eventually
 from tests.support.server import Server
 
@@ -24,7 +24,7 @@ GAP_S_MAX = 5.0 + 2.0
 BACK_S_MAX = 10.0 + BEAT_S
 
 
-@pytest.mark.timeout(TIMEOUT_S)
+@pytest.mark.timeout(CLUSTER_TIMEOUT_S)
 def test_a_node_that_froze_beyond_its_lease_is_refused_and_comes_back_as_a_new_one(tmp_path):
     print(f"ONTHEDOT_CRASH_SEED={SEED}")
     with a_cluster(tmp_path, SEED) as cluster:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.crash.checker import assert_sound
 from tests.crash.cluster import LEASE_S, Cluster, a_cluster
-from tests.crash.form import KILLS, NODE_KILLS, SEED, TIMEOUT_S
+from tests.crash.form import CLUSTER_TIMEOUT_S, KILLS, NODE_KILLS, SEED
 from tests.support.rest import eventually
 from tests.support.server import Server, loading_s
 
@@ -25,7 +25,7 @@ UP_S = 2.0
 AT_ONCE = 0.4
 
 
-@pytest.mark.timeout(TIMEOUT_S)
+@pytest.mark.timeout(CLUSTER_TIMEOUT_S)
 def test_the_others_go_on_and_take_over_when_a_node_is_killed(tmp_path):
     print(f"ONTHEDOT_CRASH_SEED={SEED} ONTHEDOT_CRASH_KILLS={KILLS}")
     with a_cluster(tmp_path, SEED) as cluster:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -11,12 +12,16 @@ import pytest
 from onthedot.core.instants import SECOND
 from onthedot.errors import StoreUnavailable
 from onthedot.store.postgres import PostgresStore
-from onthedot.store.postgres.database import Database, PoolSettings
+from onthedot.store.postgres.database import Connection, Database, PoolSettings
 from tests.races.stage import ALONE, PATIENCE_S, Gate, HeldDatabase
 from tests.support.builders import a_job, a_node, claim, every, pause
 from tests.support.clock import ManualClock
-from tests.support.postgres import PostgresServer, drop_database, new_database
+from tests.support.postgres import PostgresServer, drop_database, new_database, programs
 
+LOCK = "select pg_advisory_xact_lock(7)"
+TRY = "select pg_try_advisory_xact_lock(7)"
+# More than the kernel keeps for somebody who does not read it.
+MUCH = "select repeat('x', 100000), pg_sleep(0.001) from generate_series(1, 2000)"
 FROZEN = PoolSettings(size=1, timeout_s=PATIENCE_S, still_s=0.3)
 
 
@@ -73,3 +78,36 @@ async def test_claims_go_on_although_somebody_froze_while_it_paused_a_job(packag
         assert {run.job for run in claimed} == {job.id}
         with pytest.raises(StoreUnavailable):
             await pausing
+
+
+async def test_whoever_takes_nothing_of_its_answer_lets_go_of_its_locks():
+    server = PostgresServer(programs()[max(programs())], tcp=True)
+    server.start()
+    locked, free = threading.Event(), threading.Event()
+    answers: list[object] = []
+
+    async def freeze_while_the_answer_comes() -> None:
+        frozen = await Database.open(server.url(), FROZEN)
+
+        async def verb(db: Connection) -> object:
+            await db.fetchval(LOCK)
+            locked.set()
+            asyncio.get_running_loop().call_later(0.1, free.wait, PATIENCE_S)
+            return await db.fetch(MUCH)
+
+        answers.extend(await asyncio.gather(frozen.transaction(verb), return_exceptions=True))
+        await frozen.close()
+
+    thread = threading.Thread(target=lambda: asyncio.run(freeze_while_the_answer_comes()))
+    thread.start()
+    store = await Database.open(server.url(), ALONE)
+    async with asyncio.timeout(PATIENCE_S):
+        await asyncio.to_thread(locked.wait)
+        while not await store.value(TRY):
+            pass
+    free.set()
+    await asyncio.to_thread(thread.join)
+    await store.close()
+    server.dispose()
+
+    assert [type(answer) for answer in answers] == [StoreUnavailable]

@@ -24,8 +24,9 @@ TRIES = 5
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolSettings:
     """`prepared` off is for a pooler in transaction mode: the next transaction has another session,
-    which has never heard of a statement that was prepared. `still_s`: a transaction that stands
-    still for so long between two statements is ended by the database.
+    which has never heard of a statement that was prepared. `still_s`: a transaction whose client
+    stands still for so long, between two statements or while an answer waits to be taken, is ended
+    by the database.
 
     Without that a process that is frozen, or whose machine has vanished, keeps its locks: nobody
     else can claim from the shard it was writing to, and its own row cannot be locked to declare it
@@ -138,11 +139,13 @@ def _session(settings: PoolSettings) -> dict[str, str]:
     """A pooler refuses the rest, and has an idle_transaction_timeout of its own."""
     if not settings.prepared:
         return {"application_name": "onthedot"}
+    still_ms = f"{settings.still_s * 1_000:.0f}"
     return {
         "application_name": "onthedot",
         # Plans are pinned inside the functions; compiling costs more than it saves.
         "jit": "off",
-        "idle_in_transaction_session_timeout": f"{settings.still_s * 1_000:.0f}",
+        "idle_in_transaction_session_timeout": still_ms,
+        "tcp_user_timeout": still_ms,
     }
 
 
