@@ -28,6 +28,7 @@ LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 
 # Variables of ours that are no settings: they change how an error is shown, not what runs.
 _OTHER_VARIABLES: Final = frozenset({"ONTHEDOT_DEBUG"})
+_POSTGRES: Final = ("postgresql://", "postgres://")
 _SLOTS_MAX: Final = 10_000
 _SHOWN_MAX: Final = 80
 
@@ -131,9 +132,14 @@ def _yes_or_no(value: object) -> bool:
     raise _Wrong("is neither yes nor no", "Use yes or no.")
 
 
+def _notify(value: object) -> Any:
+    is_address = isinstance(value, str) and value.startswith(_POSTGRES)
+    return _text(value) if is_address else _yes_or_no(value)
+
+
 def _database(value: object) -> str:
     url = _text(value)
-    if url.startswith(("postgresql://", "postgres://")):
+    if url.startswith(_POSTGRES):
         return url
     path = url.removeprefix("sqlite:///")
     if path == url or path.strip("/") in ("", ".", "..") or path.endswith("/"):
@@ -242,12 +248,10 @@ class Settings:
         10, _whole_number(2, 1_000), "How many connections to PostgreSQL.", unit="connections"
     )
     prepared: bool = _setting(
-        True,
-        _yes_or_no,
-        "Whether statements are prepared; no for PgBouncer before 1.21 in transaction mode.",
+        True, _yes_or_no, "Whether statements are prepared; no behind a pooler by transactions."
     )
-    notify: bool = _setting(
-        True, _yes_or_no, "Whether nodes on PostgreSQL wake each other; no behind PgBouncer."
+    notify: bool | str = _setting(
+        True, _notify, "Whether nodes on PostgreSQL wake each other, or its address past a pooler."
     )
     server: str = _setting(
         "http://127.0.0.1:8467", _server, "Where the commands `job` and `run` send their calls."
@@ -370,10 +374,8 @@ def _from_file(path: Path) -> dict[str, object]:
 
 
 def _unknown_variables(environ: Mapping[str, str]) -> tuple[str, ...]:
-    known = {setting.variable for setting in SETTINGS}
-    strangers = sorted(
-        name for name in environ if name.startswith(PREFIX) and name not in known | _OTHER_VARIABLES
-    )
+    known = {setting.variable for setting in SETTINGS} | _OTHER_VARIABLES
+    strangers = sorted(name for name in environ if name.startswith(PREFIX) and name not in known)
     return tuple(
         f"{_short(name)} is not a setting and is ignored. {_did_you_mean(name, known)}".rstrip()
         for name in strangers

@@ -103,7 +103,7 @@ async def opened(settings: Settings) -> AsyncIterator[tuple[Store, Clock]]:
 
 
 @contextlib.asynccontextmanager
-async def _talking(hints: Hints | None, clock: Clock) -> AsyncIterator[None]:
+async def _talking(hints: Hints | None, clock: Clock, hurry: asyncio.Event) -> AsyncIterator[None]:
     """Meanwhile hints go to the other processes and come from them."""
     if hints is None:
         yield
@@ -116,7 +116,7 @@ async def _talking(hints: Hints | None, clock: Clock) -> AsyncIterator[None]:
     finally:
         task.cancel()
         await asyncio.wait([task])
-        await hints.close()
+        await hints.close(at_once=hurry.is_set())
 
 
 async def _clock_of(store: Store) -> Clock:
@@ -182,7 +182,7 @@ class Node:
 
         api = self._start_api(listening) if listening is not None else None
         try:
-            async with _talking(self._hints, self._kit.clock):
+            async with _talking(self._hints, self._kit.clock, hurry):
                 await self._work(stop, hurry, ready)
         finally:
             if api is not None:
@@ -252,6 +252,8 @@ class Node:
         """Another process says that there is something new."""
         if word == "clock":
             self._nudge_scheduler()
+        elif word == "nodes":
+            self._nudge_heartbeat()
         else:
             self._nudge_worker()
             asyncio.get_running_loop().call_later(LOOK_AGAIN_S, self._nudge_worker)
@@ -259,6 +261,10 @@ class Node:
     def _nudge_scheduler(self) -> None:
         if self._incarnation is not None:
             self._incarnation.scheduler.loop.nudge()
+
+    def _nudge_heartbeat(self) -> None:
+        if self._incarnation is not None:
+            self._incarnation.heartbeat.nudge()
 
     def _nudge_worker(self) -> None:
         if self._incarnation is not None:
@@ -319,7 +325,8 @@ def _hints(settings: Settings, clock: Clock) -> Hints | None:
         return None
     from onthedot.store.postgres.hints import Hints
 
-    return Hints(settings.database, clock)
+    past_pooler = settings.notify if isinstance(settings.notify, str) else None
+    return Hints(past_pooler or settings.database, clock)
 
 
 def _teller(hints: Hints | None, clock: Clock) -> Tell:

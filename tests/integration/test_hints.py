@@ -13,7 +13,7 @@ import pytest
 from onthedot.clock import SystemClock
 from onthedot.roles.loop import Loop
 from onthedot.store.postgres import hints as hints_module
-from onthedot.store.postgres.hints import CHANNEL, Hints
+from onthedot.store.postgres.hints import CHANNEL, WORDS, Hints
 from tests.integration.test_nodes_kit import PACKAGED
 from tests.support import postgres
 
@@ -48,7 +48,9 @@ async def talking(url: str, *, listening: bool = True) -> AsyncIterator[Talker]:
     task = asyncio.create_task(talker.loop.run())
     try:
         if listening:
-            await soon(lambda: len(talker.heard) == 2)  # it begins with a look at everything
+            await soon(
+                lambda: len(talker.heard) == len(WORDS)
+            )  # it begins with a look at everything
             assert hints.listening
             talker.heard.clear()
         yield talker
@@ -151,6 +153,27 @@ async def test_a_hint_for_later_is_told_later():
         assert asyncio.get_running_loop().time() - began >= 0.3
 
 
+async def test_what_was_to_be_said_later_is_said_before_it_leaves():
+    async with talking(here()) as other:
+        async with talking(here()) as leaving:
+            other.heard.clear()
+            leaving.hints.tell("queue", 0.4)
+            leaving.hints.tell("nodes")
+            began = asyncio.get_running_loop().time()
+
+        assert asyncio.get_running_loop().time() - began >= 0.4
+        await soon(lambda: other.heard == ["nodes", "queue"])
+
+
+async def test_one_in_a_hurry_leaves_without_what_was_to_be_said_later():
+    async with talking(here()) as leaving:
+        leaving.hints.tell("queue", 10.0)
+        began = asyncio.get_running_loop().time()
+        await leaving.hints.close(at_once=True)
+
+    assert asyncio.get_running_loop().time() - began < 1.0
+
+
 async def test_a_connection_that_the_server_ends_is_made_anew_at_once():
     async with talking(here()) as talker, talking(here()) as other:
         talker.heard.clear()
@@ -191,12 +214,12 @@ async def test_behind_a_pooler_that_swallows_listen_it_says_so_and_still_tells(m
         talking(here()) as other,
     ):
         await soon(lambda: "hints.deaf" in caplog.text)
-        await soon(lambda: len(deaf.heard) == 2)
+        await soon(lambda: len(deaf.heard) == len(WORDS))
         deaf.hints.tell("queue")
         await soon(lambda: other.heard == ["queue"])
 
         assert not deaf.hints.listening
-        assert "notify = no" in caplog.text
+        assert "Set notify to the address" in caplog.text
 
 
 async def test_a_database_that_is_not_there_is_tried_again_and_again():

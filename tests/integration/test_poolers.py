@@ -13,7 +13,9 @@ import pytest
 
 from onthedot.errors import StoreError
 from onthedot.store.postgres import PoolSettings, open_store
+from onthedot.store.postgres import hints as hints_module
 from tests.integration.test_cli_kit import Command
+from tests.integration.test_hints import soon, talking
 from tests.integration.test_nodes_kit import Cluster, Process, a_cluster
 from tests.integration.test_server_kit import OVER, Json, lateness_us
 from tests.support.builders import facts
@@ -115,7 +117,8 @@ def test_a_server_that_prepares_statements_says_what_to_set(pooler, behind):
     asyncio.run(pooler.fill(behind.name))
     node = behind.launch("api,scheduler", ONTHEDOT_NOTIFY="no")
 
-    eventually(lambda: "set prepared = no" in node.said, "a word about it", within_s=READY_S)
+    eventually(lambda: "loop.failed" in node.said, "a word about it", within_s=READY_S)
+    assert "set prepared = no" in node.said
 
 
 def test_the_commands_that_open_the_database_work_there(behind, tmp_path):
@@ -128,6 +131,30 @@ def test_the_commands_that_open_the_database_work_there(behind, tmp_path):
     assert (empty.code, empty.json["state"]) == (1, "empty")
     assert "schema 0 -> " in upgraded.out
     assert checked.out.endswith("up to date\n")
+
+
+async def test_notifications_do_not_arrive_there_and_it_says_so_but_still_tells(
+    pooler, monkeypatch, caplog
+):
+    monkeypatch.setattr(hints_module, "HELLO_S", 0.3)
+    async with (
+        a_database(pooler) as name,
+        talking(pooler.url(name), listening=False) as deaf,
+        talking(pooler.server.url(name)) as other,
+    ):
+        await soon(lambda: "hints.deaf" in caplog.text)
+        deaf.hints.tell("queue")
+        await soon(lambda: other.heard == ["queue"])
+
+        assert not deaf.hints.listening
+
+
+def test_a_node_listens_past_the_pooler_where_it_is_told_to(pooler, behind):
+    past = pooler.server.url(behind.name)
+    node = behind.launch("worker", **UNPREPARED, ONTHEDOT_NOTIFY=past)
+
+    eventually(lambda: "hints." in node.said, "a word about hints", within_s=READY_S)
+    assert "hints.listening" in node.said
 
 
 def all_apart(cluster: Cluster, **environment: str) -> Rest:

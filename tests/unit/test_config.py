@@ -153,6 +153,20 @@ def test_prepared_statements_can_be_switched_off(tmp_path, text, meaning):
     assert settings.prepared is meaning
 
 
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [
+        ("yes", True),
+        ("no", False),
+        ("postgresql://me@db/onthedot", "postgresql://me@db/onthedot"),
+    ],
+)
+def test_notifications_can_be_switched_off_or_taken_past_a_pooler(tmp_path, text, meaning):
+    settings = load(environ={"ONTHEDOT_NOTIFY": text}, folder=tmp_path)
+
+    assert settings.notify == meaning
+
+
 @pytest.mark.parametrize("key", ["", "two words", "schlüssel", " padded", "line\nbreak"])
 def test_a_wrong_api_key_is_refused_without_repeating_it(tmp_path, key):
     with pytest.raises(WrongUse) as caught:

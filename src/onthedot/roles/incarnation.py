@@ -35,7 +35,8 @@ from onthedot.store.values import NodeFacts
 
 Tell = Callable[[str, Iterable[Instant]], None]
 """Hints for other nodes: 'queue' when runs are anybody's, 'clock' when the clock or the waiting
-runs have changed; at these instants, or at once if none are given."""
+runs have changed, 'nodes' when a node came or went; at these instants, or at once if none are
+given."""
 
 FLUSH_TRIES = 50
 FLUSH_PAUSE_S = 0.1
@@ -69,6 +70,7 @@ async def join(kit: Kit) -> Incarnation:
         for node in await kit.store.nodes.bury(silent_before=0, gone=others, now=now):
             log("node.died", node=node, declared_by=number)
     log("node.joined", node=number, roles=",".join(kit.facts.roles))
+    kit.tell("nodes", ())
     member = Membership(kit.store, kit.clock, number=number, joined_sent=sent)
     return Incarnation(kit, member)
 
@@ -82,7 +84,7 @@ class Incarnation:
         bench = Workbench(clock, kit.chance, kit.runner, kit.installation, self._done)
         self._attempts = Attempts(bench, self._holding)
         self.worker = Worker(store, clock, member, self._holding, self._attempts, kit.queues)
-        self.worker.on_release = lambda: kit.tell("queue", ())
+        self.worker.on_release = lambda ats: kit.tell("queue", ats)
         member.load = lambda: (len(self._holding.under_way), self._holding.waiting)
         hands: Hands = self.worker if "worker" in roles else NoHands()
         self.scheduler = Scheduler(store, clock, member, hands, self._unowned)
@@ -92,12 +94,11 @@ class Incarnation:
         reconciliation = Loop("reconciliation", steward.reconcile, clock, sleep_s_max=RECONCILE_S)
         # What failed may have been done all the same, with the answer lost on the way.
         self.scheduler.loop.on_failure = self.worker.loop.on_failure = reconciliation.nudge
-        heartbeat = Loop("heartbeat", member.step, clock)
+        self.heartbeat = Loop("heartbeat", member.step, clock)
         janitor = Janitor(store, clock, member, kit.retention_us, self._unowned)
-        # A heartbeat shares the shards anew: those of the dead wait for the next one otherwise.
-        janitor.on_change = heartbeat.nudge
+        janitor.on_change = self._share_anew
         loops = {
-            "": [heartbeat],
+            "": [self.heartbeat],
             "scheduler": [self.scheduler.loop],
             "worker": [
                 self.worker.starting,
@@ -155,6 +156,13 @@ class Incarnation:
         self.worker.look(when)
         self._kit.tell("queue", when)
 
+    def _share_anew(self) -> None:
+        """Nodes have come or gone. A heartbeat shares the shards anew; those of the dead would wait
+        for the next one otherwise.
+        """
+        self.heartbeat.nudge()
+        self._kit.tell("nodes", ())
+
     def _expect(self, at: Instant) -> None:
         """A retry waits for this instant: the scheduler of its shard may be another node's."""
         self.scheduler.expect(at)
@@ -167,12 +175,13 @@ class Incarnation:
         self.worker.nudge()
 
     async def _drain(self, grace_s: float) -> None:
-        """Claim nothing more, let attempts end, write what they came to, leave. The heartbeat goes
-        on.
+        """Hand the shards over, claim nothing more, let attempts end, write what they came to,
+        leave. The heartbeat goes on.
         """
         log("node.draining", node=self.member.number, grace_s=grace_s)
-        await self.supervisor.stop(*self._claiming)
-        await self._leave_shards()
+        if self._claiming:
+            await self._leave_shards()
+            await self.supervisor.stop(*self._claiming)
         if self._working:
             # After its step: a lease under way would otherwise come into nobody's hands.
             await self.supervisor.stop(self.worker.starting, self.worker.loop)
@@ -184,6 +193,8 @@ class Incarnation:
     async def _leave_shards(self) -> None:
         try:
             await self.member.stop_claiming()
+            self._kit.tell("nodes", ())
+            await self.member.handed_over()
         except NodeDead:
             raise
         except StoreError as error:  # the next heartbeat says it

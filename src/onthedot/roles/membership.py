@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 from onthedot.clock import Clock, DatabaseClock
-from onthedot.core.instants import SECOND
+from onthedot.core.instants import SECOND, Instant
 from onthedot.core.recovery import BEAT_S, Offset, judge_offset, may_judge, may_start, shards_of
 from onthedot.observe.events import warn
 from onthedot.store.contract import Store
@@ -13,6 +14,11 @@ from onthedot.store.values import Load
 
 SILENCE_S = 2 * BEAT_S
 """Heartbeats confirmed further apart than this: the store did not answer in between."""
+
+HANDOVER_S = BEAT_S + 1.0
+"""So long a node that leaves waits for the others: by then each should have sent a heartbeat."""
+
+HANDOVER_POLL_S = 0.1
 
 
 class Membership:
@@ -49,14 +55,35 @@ class Membership:
             self._answering_since = arrived
         self._confirmed_sent = sent
         await self._set_clock()
-        claiming = self._claiming()
-        self.shards = shards_of(self.number, beat.schedulers) if claiming else frozenset()
+        if self._claiming():
+            self.shards = shards_of(self.number, beat.schedulers)
+        elif self._offset is Offset.REFUSED:
+            self.shards = frozenset()
+        # Else it leaves, and keeps what it has until the others have taken it over.
         return BEAT_S
 
     async def stop_claiming(self) -> None:
-        """Leave the shards to the others, from the next heartbeat on, which is sent at once."""
+        """Leave the shards to the others, from their next heartbeat on; ours is sent at once."""
         self._draining = True
         await self.step()
+
+    async def handed_over(self) -> None:
+        """Wait until every other scheduler knows that we leave: it has sent a heartbeat since. Two
+        that look after one shard are harmless, and nobody for three seconds is late.
+        """
+        deadline = self._clock.monotonic() + HANDOVER_S
+        unaware = await self._other_schedulers()
+        while unaware and self._clock.monotonic() < deadline:
+            await asyncio.sleep(HANDOVER_POLL_S)
+            unaware &= await self._other_schedulers()
+
+    async def _other_schedulers(self) -> set[tuple[int, Instant]]:
+        """Those that live, each with its last heartbeat."""
+        return {
+            (node.number, node.beat_at)
+            for node in await self._store.nodes.all()
+            if not node.dead and node.number != self.number and "scheduler" in node.facts.roles
+        }
 
     def problems(self) -> list[str]:
         """What keeps this node from working although all its loops go round."""

@@ -43,7 +43,7 @@ class Worker:
     ) -> None:
         self.loop = Loop("worker", self.step, clock)
         self.starting = Loop("starter", self.start, clock)
-        self.on_release: Callable[[], None] = lambda: None
+        self.on_release: Callable[[Iterable[Instant]], None] = lambda ats: None
         self.queues = queues
         self._store = store
         self._clock = clock
@@ -181,7 +181,7 @@ class Worker:
     async def _release(self, runs: Sequence[LeasedRun]) -> None:
         refs = [ref(run) for run in runs]
         await self._store.runs.release(self._member.number, refs, now=self._clock.now())
-        self.on_release()
+        self.on_release({run.at for run in runs})
 
     async def _give_back(self, runs: Sequence[LeasedRun]) -> None:
         """As far as the store answers: what it does not take back is rescued after we have left."""

@@ -23,7 +23,7 @@ from onthedot.store.postgres.database import FOREIGN, translated
 from onthedot.store.postgres.statements import SQL
 
 CHANNEL: Final = "onthedot"
-WORDS: Final = ("clock", "queue")
+WORDS: Final = ("clock", "nodes", "queue")
 HELLO: Final = "hello"
 PACE_S: Final = 0.05
 """At most 20 notifications a second from one process."""
@@ -79,16 +79,20 @@ class Hints:
             raise translated(error) from error
         return self._pause()
 
-    async def close(self) -> None:
-        """Tell what is left, since a drain has given runs back, then let go."""
+    async def close(self, *, at_once: bool = False) -> None:
+        """Tell what is left, also what was to be told later: a drain has given runs back, and
+        nobody else knows when they are due. Then let go.
+        """
         connection, self._connection = self._connection, None
         if connection is None:
             return
         connection.remove_termination_listener(self._lost)
         with suppress(*FOREIGN):
             async with asyncio.timeout(HELLO_S):
-                if self._pending:
-                    await connection.execute(SQL["hints.tell"], " ".join(sorted(self._pending)))
+                # Bounded by the timeout: nothing is told more than a second ahead.
+                while self._pending or (self._coming and not at_once):
+                    await asyncio.sleep(self._pause())
+                    await self._talk(connection)
                 await connection.close()
         if not connection.is_closed():
             connection.terminate()
@@ -154,7 +158,8 @@ class Hints:
         except TimeoutError:
             warn(
                 "hints.deaf",
-                hint="Notifications do not arrive; behind PgBouncer set notify = no.",
+                hint="Notifications do not arrive: a pooler is in between."
+                " Set notify to the address of PostgreSQL itself, or to no.",
             )
             return
         log("hints.listening")
