@@ -135,6 +135,7 @@ async def _play(world: World, scene: str, fault: OneFault) -> None:
         machine = Machine(world, since_boot_s=1000.0 * number)
         process = Process(world, f"node-{number}", Build(slots=slots, grace_s=1.0), machine)
         process.start(SimulatedRunner(receiver, process))
+    world.history.slots, world.history.processes = slots, 2
     await asyncio.sleep(JOINING_S)
     book = Book()
     director = Director(world, "director", book)
