@@ -32,6 +32,7 @@ class Auditor(Client):
         await self.read_books("books")
         await asyncio.sleep(wait_s)
         await self.read_books("books again")
+        await self.insist("nodes", "GET", "/v1/nodes?limit=1000")
 
     async def pause_everything(self) -> None:
         for job in await self._jobs():

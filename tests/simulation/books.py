@@ -62,6 +62,7 @@ class JobBook:
     deleting_from: int = FOREVER
     deleted_by: int | None = None
     listed: list[dict[str, Any]] | None = None
+    retries_asked: list[int] = field(default_factory=list)
     triggered: set[str] = field(default_factory=set)
     doubtful_triggers: list[Ask] = field(default_factory=list)
 
@@ -165,6 +166,11 @@ def _job_book(
             book.gaps.append((before.low, after.high))
     _anchor(book)
     _note_deletion(book, history)
+    book.retries_asked = [
+        asked.said["retries"]
+        for asked in history.asks
+        if asked.method == "PATCH" and asked.job_id == name and "retries" in asked.said
+    ]
     return book
 
 

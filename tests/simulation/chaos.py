@@ -86,13 +86,14 @@ class Chaos:
         wait_s = self._faults.stall_s()
         for each in gone:
             each.trouble("is cut off", wait_s)
-            self._faults.dead_lines.add(each.name)
-            self._world.loop.call_later(wait_s, self._faults.dead_lines.discard, each.name)
+            until_s = self._world.loop.time() + wait_s
+            dead_until = self._faults.dead_until
+            dead_until[each.name] = max(until_s, dead_until.get(each.name, 0.0))
 
     def _set_clock(self, process: Process) -> None:
         """On a machine alone its clock is the authority: not far back, or nothing would be due."""
         if process.build.alone:
-            far = 1000.0 if process.build.slots > 10 else 60.0
+            far = 200.0 if process.build.slots > 10 else 40.0
             self._world.step_clock(round(self._chance.choice((-1.0, 1.0, 20.0, far)) * SECOND))
             return
         process.machine.ahead_us = round(
@@ -108,6 +109,7 @@ class Chaos:
     def heal(self) -> None:
         """From now on nothing goes wrong, and everything comes up again."""
         self.healed = True
+        self._world.history.healed_at = self._world.loop.now_us
         self._faults.heal()
         for process in self._world.processes:
             process.machine.ahead_us = 0

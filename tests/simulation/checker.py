@@ -89,11 +89,12 @@ def no_instant_has_two_fates(books: Books) -> Iterator[str]:
             for due in runs:
                 if _covers(record, due) and due not in once and _is_instant(book, due):
                     yield f"doubled: {book.job_id} ran at {due} and has it {record['status']}"
-        yield from _overlaps(book, ranges)
+        yield from _overlaps(book, ranges, once)
 
 
-def _overlaps(book: JobBook, ranges: list[Seen]) -> Iterator[str]:
+def _overlaps(book: JobBook, ranges: list[Seen], once: set[int]) -> Iterator[str]:
     spans = sorted((micros(r["scheduledFor"]), _until(r)) for r in ranges)
+    spans = [span for span in spans if span[0] not in once]
     for (_, until), (first, _) in pairwise(spans):
         if first <= until:
             yield f"doubled: {book.job_id} has two ranges that hold {first}"
@@ -180,6 +181,19 @@ def answers_are_sound(books: Books) -> Iterator[str]:
             yield f"answered {asked.status}: {asked.method} {asked.path} {asked.answer}"
 
 
+def an_edit_is_of_the_version_it_names(books: Books) -> Iterator[str]:
+    """Of two edits of the same version, one is refused."""
+    made: dict[tuple[str, int], str] = {}
+    for asked in books.history.asks:
+        if asked.status != 200 or asked.method != "PATCH":
+            continue
+        job, number = asked.answer["jobId"], asked.answer["version"]
+        if asked.expected is not None and number not in (asked.expected, asked.expected + 1):
+            yield f"blind edit: {job} was {asked.expected} and became {number}"
+        if asked.answer["name"] != made.setdefault((job, number), asked.answer["name"]):
+            yield f"blind edit: two edits became version {number} of {job}"
+
+
 def what_was_acknowledged_is_there(books: Books) -> Iterator[str]:
     """A 2xx is durable."""
     there = {
@@ -219,6 +233,15 @@ def what_was_asked_once_happened_once(books: Books) -> Iterator[str]:
             if run_id in books.jobs[effect.job_id].triggered:
                 made[effect.payload["token"]].add(run_id)
     yield from (f"doubled: {token} made {sorted(m)}" for token, m in made.items() if len(m) > 1)
+
+
+def every_process_does_its_part(books: Books) -> Iterator[str]:
+    """After all is healed, each process is a living node: none is dead and does not know it."""
+    for asked in books.history.asks:
+        if asked.what == "nodes" and asked.status == 200:
+            living = [node for node in asked.answer["nodes"] if node["alive"]]
+            if len(living) != books.history.processes:
+                yield f"idle: {len(living)} nodes live of {books.history.processes} processes"
 
 
 # Reading the books
@@ -284,6 +307,8 @@ RULES: tuple[Callable[[Books], Iterator[str]], ...] = (
     what_is_missed_was_too_late,
     an_end_is_final,
     answers_are_sound,
+    an_edit_is_of_the_version_it_names,
     what_was_acknowledged_is_there,
     what_was_asked_once_happened_once,
+    every_process_does_its_part,
 )

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 20.0
 TRIES = 4
+_QUICK = (1, 1.5, 2)
+_SLOW = (3.7, 5, 11, 30)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -64,6 +66,7 @@ class Client:
             headers["if-match"] = f'"{expected}"'
         asked = Ask(what, self.world.now(), self.world.loop.now_us, method, path, said, key)
         asked.job_id, asked.run_id = more.get("job_id"), more.get("run_id")
+        asked.expected = expected
         self.world.history.asks.append(asked)
         process = self._choose()
         if process is None:
@@ -236,8 +239,10 @@ class Customer(Client):
     def _schedule(self) -> dict[str, Any]:
         chance = self.chance
         kind = chance.random()
+        if self._profile.zone != "UTC":
+            kind = 0.25 + kind / 2  # more of what the change of the clocks can hurt
         if kind < 0.5:
-            return {"every": chance.choice((1, 1.5, 2, 3.7, 5, 11, 30))}
+            return {"every": chance.choice(_SLOW if self._profile.busy else _QUICK + _SLOW)}
         if kind < 0.75:
             return {"cronExpr": self._cron(), "timezone": self._profile.zone}
         if kind < 0.9:
@@ -245,14 +250,14 @@ class Customer(Client):
         return {"delay": round(chance.uniform(0.1, 25), 3)}
 
     def _cron(self) -> str:
-        if self._profile.zone == "UTC" or self.chance.random() < 0.4:
+        if self._profile.zone == "UTC" or self.chance.random() < 0.25:
             return self.chance.choice(("* * * * *", "*/2 * * * *"))
         fixed = [f"{m} {h} * * *" for h in (1, 2, 3) for m in (0, 2, 15, 30, 32, 45, 59)]
         moving = ["*/15 2 * * *", "* 1 * * *", "* 2 * * *", "* 3 * * *", "0 * * * *"]
         return self.chance.choice(fixed + moving)
 
     def _handler(self) -> str:
-        return some_handler(self.chance, self._profile.handlers)
+        return some_handler(self.chance, self._profile.handlers, busy=self._profile.busy)
 
     def _instant(self, in_s: float) -> str:
         at = EPOCH + timedelta(microseconds=self.world.now() + round(in_s * 1e6))

@@ -6,12 +6,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
-from tests.simulation.books import OVER, Books, reads
+from tests.simulation.books import FOREVER, OVER, Books, reads
 from tests.simulation.history import Effect, History
 from tests.simulation.oracle import SECOND, micros
 
 LEASE = 15 * SECOND
 AFTERMATH = 30 * SECOND
+HEARTBEAT_MAX = 12 * SECOND + SECOND // 2
 STOPPING = 4 * SECOND
 OBEYED_AFTER = 2 * SECOND
 
@@ -54,7 +55,7 @@ def attempts_are_limited(books: Books) -> Iterator[str]:
         if book is None:
             yield f"phantom: {run_id} of {run['jobId']}, which nobody made"
             continue
-        retries = [version.job["retries"] for version in book.versions]
+        retries = [version.job["retries"] for version in book.versions] + book.retries_asked
         if run["attempt"] > max(retries) + 1:
             yield f"too many attempts: {run['attempt']} of {run_id}"
         if run["status"] == "failed" and run["attempt"] <= min(retries):
@@ -73,7 +74,7 @@ def the_last_owner_has_the_last_word(books: Books) -> Iterator[str]:
             yield f"unseen: {run_id} {run['status']} at attempt {run['attempt']}, never started"
             continue
         latest = starts[-1]
-        while len(starts) > 1 and _has_just_woken(books.history, starts[-1]):
+        while len(starts) > 1 and starts[-1].on_threshold:
             starts.pop()  # it could not know that the run was another's meanwhile
         words = {each.name: each.end for each in (latest, starts[-1])}
         said = run["output"] if run["status"] == "succeeded" else _named(run["error"])
@@ -91,8 +92,21 @@ def nothing_starts_after_the_end(books: Books) -> Iterator[str]:
     for run_id, starts in books.effects.items():
         for effect in starts:
             if effect.started_at > seen.get(run_id, effect.started_at):
-                if not _has_just_woken(books.history, effect):
+                if not effect.on_threshold:
                     yield f"started after its end: {run_id} by {effect.name}"
+
+
+def nobody_starts_without_a_heartbeat(books: Books) -> Iterator[str]:
+    """A process that the database has not answered for longer than 12 s starts nothing."""
+    for trouble in books.history.troubles:
+        if trouble.what != "is cut off":
+            continue
+        since, until = trouble.at + HEARTBEAT_MAX, trouble.at + trouble.for_us
+        until = min(until, books.history.healed_at)
+        for effect in books.history.effects:
+            if effect.process == trouble.process and since < effect.started_at < until:
+                if not effect.on_threshold:
+                    yield f"without a heartbeat: {effect.run_id} by {effect.name}"
 
 
 def a_start_is_repeated_only_in_need(books: Books) -> Iterator[str]:
@@ -122,7 +136,7 @@ def a_cancel_holds(books: Books) -> Iterator[str]:
         later = [effect for effect in starts if effect.started_at > asked.answered_at]
         if asked.status == 200:
             for effect in later:
-                if not _has_just_woken(books.history, effect):
+                if not effect.on_threshold:
                     yield f"cancelled, and started: {asked.run_id} by {effect.name}"
             continue
         before = [effect for effect in starts if effect.started_at <= asked.sent_at]
@@ -144,7 +158,7 @@ def a_deleted_job_stays_down(books: Books) -> Iterator[str]:
         since = book.deleted_by - LEASE
         troubled = _was_troubled(books.history, effect.process, since, effect.started_at)
         if late > (LEASE + AFTERMATH if troubled else OBEYED_AFTER):
-            if not _has_just_woken(books.history, effect):
+            if not effect.on_threshold:
                 yield f"deleted, and started: {effect.run_id} by {effect.name}, {late} µs after"
 
 
@@ -153,8 +167,6 @@ def calm_times_are_prompt(books: Books) -> Iterator[str]:
     time.
     """
     history = books.history
-    if history.prompt_s is None:
-        return
     prompt = round(history.prompt_s * SECOND)
     asked_at = {
         asked.answer["runId"]: asked.answered
@@ -176,7 +188,7 @@ def calm_times_are_prompt(books: Books) -> Iterator[str]:
                     yield f"overdue: {effect.name} of {run_id} was not stopped in time"
         if not starts and run["status"] not in ("cancelled", "skipped", "missed"):
             yield f"never started: {run_id}"
-        elif starts and starts[0].started - since > prompt:
+        elif starts and starts[0].started - since > prompt and _had_room(history, starts[0]):
             yield f"late: {run_id} by {starts[0].started - since} µs in calm times"
 
 
@@ -195,6 +207,17 @@ def retries_wait(books: Books) -> Iterator[str]:
                 yield f"hasty: {run_id} tried again {after.started - before.ended} µs later"
 
 
+def _had_room(history: History, late: Effect) -> bool:
+    """Whether a process had a free slot all the time that this start was late."""
+    since = late.started_at - (late.started - late.scheduled_for)
+    meanwhile = [
+        effect
+        for effect in history.effects
+        if effect.started_at <= late.started_at and (effect.ended_at or FOREVER) >= since
+    ]
+    return len(meanwhile) < history.slots
+
+
 def _named(error: str | None) -> str | None:
     """The effect that an error names; None if it was stopped and could say nothing."""
     return error.rpartition(" ")[2] if error is not None and "HTTP 500" in error else None
@@ -206,18 +229,6 @@ def _of(books: Books, run_id: str, attempt: int) -> list[Effect]:
 
 def _runs_at(effect: Effect, at: int) -> bool:
     return effect.started_at <= at and (effect.ended_at is None or effect.ended_at > at)
-
-
-def _has_just_woken(history: History, effect: Effect) -> bool:
-    """A process that is frozen between its last look at the clock and the start itself cannot
-    know.
-    """
-    return any(
-        trouble.process == effect.process
-        and trouble.what == "stalls"
-        and trouble.at <= effect.started_at <= trouble.at + trouble.for_us + SECOND // 4
-        for trouble in history.troubles
-    )
 
 
 def _was_troubled(history: History, process: str, since: int, until: int) -> bool:
@@ -235,6 +246,7 @@ EFFECT_RULES: tuple[Callable[[Books], Iterator[str]], ...] = (
     attempts_are_limited,
     the_last_owner_has_the_last_word,
     nothing_starts_after_the_end,
+    nobody_starts_without_a_heartbeat,
     a_start_is_repeated_only_in_need,
     a_cancel_holds,
     a_deleted_job_stays_down,

@@ -13,7 +13,8 @@ from typing import Any
 @dataclass(slots=True)
 class Effect:
     """One start of a handler, and how it went: `end` is 'ok', 'failed', 'refused' (not to be tried
-    again) or 'stopped'; None: nobody saw its end.
+    again) or 'stopped'; None: nobody saw its end. `on_threshold`: the process was stalled after it
+    had decided to start and before it did, which nobody can help.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Effect:
     payload: Any
     started: int
     started_at: int
+    on_threshold: bool = False
     ended: int | None = None
     ended_at: int | None = None
     end: str | None = None
@@ -43,6 +45,7 @@ class Ask:
     path: str
     said: Any = None
     key: str | None = None
+    expected: int | None = None
     job_id: str | None = None
     run_id: str | None = None
     status: int | None = None
@@ -65,7 +68,7 @@ class Trouble:
 class History:
     """`slack`: by how much the authority's clock was set back in all. `calm`: no fault at all was
     asked for. `healed_at`: since when there are none. `prompt_s`: how soon a due run must start in
-    calm times, None where there are too few slots to say.
+    calm times. `slots`: how many runs a process has room for. `processes`: how many there are.
     """
 
     effects: list[Effect] = field(default_factory=list)
@@ -75,5 +78,7 @@ class History:
     slack: int = 0
     calm: bool = False
     healed_at: int = 0
-    prompt_s: float | None = None
+    prompt_s: float = 1.6
+    slots: int = 0
+    processes: int = 0
     settled: bool = False

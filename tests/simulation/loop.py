@@ -45,6 +45,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
         self._timers_made = 0
         self.tasks: list[asyncio.Task[Any]] = []
+        self._lives: list[Life | None] = []
         self.accidents: list[str] = []
         self.stopped: set[Life] = set()
         self.set_task_factory(self._make_task)
@@ -78,7 +79,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     # The turns of BaseEventLoop
 
-    def call_at(
+    def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., object], *args: Any, context: Any = None
     ) -> asyncio.TimerHandle:
         """Timers of the same instant come in the order in which they were made."""
@@ -136,6 +137,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def _make_task(self, loop: Any, work: Any, **more: Any) -> asyncio.Task[Any]:
         task: asyncio.Task[Any] = asyncio.Task(work, loop=loop, **more)
         self.tasks.append(task)
+        context = more.get("context")
+        self._lives.append(LIFE.get() if context is None else context.get(LIFE))
         return task
 
     def _note_accident(self, _: Any, context: dict[str, Any]) -> None:
@@ -143,10 +146,11 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.accidents.append(f"{context['message']}: {type(error).__name__}: {error}")
 
     def unheard(self) -> list[str]:
-        """Failures of tasks that nobody has asked for their result."""
+        """Failures of tasks that nobody has asked for their result; the dead cannot ask."""
         return [
             f"{task.get_name()}: {type(error).__name__}: {error}"
-            for task in self.tasks
+            for task, life in zip(self.tasks, self._lives, strict=True)
+            if life is None or not life.stopped
             if task.done() and not task.cancelled() and task._log_traceback
             if (error := task.exception()) is not None
         ]

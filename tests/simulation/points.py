@@ -113,8 +113,8 @@ def every_point() -> Iterator[Point]:
 
 
 def short_points() -> Iterator[Point]:
-    """The short form: the calls that changed something, heartbeats apart, and the first of each
-    other kind; three faults each, in turns.
+    """The short form: three faults for each call that changed something, heartbeats apart, and one
+    for the first call of each other kind; the faults take turns.
     """
     turn = 0
     for scene in SCENES:
@@ -122,10 +122,12 @@ def short_points() -> Iterator[Point]:
         seen: Counter[str] = Counter()
         for number, verb in enumerate(clean.calls, 1):
             seen[verb] += 1
-            if seen[verb] == 1 or (number in clean.changed_calls and verb != "Nodes.beat"):
-                turn += 1
-                for fault in SHORT_FAULTS[turn % len(SHORT_FAULTS)]:
-                    yield Point(scene, number, fault, verb)
+            turn += 1
+            faults = SHORT_FAULTS[turn % len(SHORT_FAULTS)]
+            if number not in clean.changed_calls or verb == "Nodes.beat":
+                faults = faults[turn % len(faults) :][: seen[verb] == 1]
+            for fault in faults:
+                yield Point(scene, number, fault, verb)
 
 
 async def _play(world: World, scene: str, fault: OneFault) -> None:
@@ -135,6 +137,7 @@ async def _play(world: World, scene: str, fault: OneFault) -> None:
         machine = Machine(world, since_boot_s=1000.0 * number)
         process = Process(world, f"node-{number}", Build(slots=slots, grace_s=1.0), machine)
         process.start(SimulatedRunner(receiver, process))
+    world.history.slots, world.history.processes = slots, 2
     await asyncio.sleep(JOINING_S)
     book = Book()
     director = Director(world, "director", book)

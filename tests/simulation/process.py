@@ -96,6 +96,7 @@ class Process:
         self.build = build
         self.machine = machine
         self.lives = 0
+        self._woke_in_turn = -2
         self.up = False
         self.ready = False
         self.life = Life(name)
@@ -206,7 +207,12 @@ class Process:
     def _wake_up(self, life: Life) -> None:
         if self.life is life and self.up:
             self.world.note(self.name, "goes on")
+            self._woke_in_turn = self.world.loop.turns
             self.world.loop.go_on(life)
+
+    def has_just_woken(self) -> bool:
+        """Whether what runs now was decided before the last stall."""
+        return self.world.loop.turns <= self._woke_in_turn + 1
 
     def go_on(self) -> None:
         """End a stall now, if there is one."""

@@ -41,6 +41,7 @@ class Receiver:
             payload=json.loads(call.payload),
             started=self.world.now(),
             started_at=self.world.loop.now_us,
+            on_threshold=process.has_just_woken(),
         )
         self.world.begin(effect)
         return effect
@@ -99,8 +100,8 @@ class SimulatedRunner(TaskRunner):
         return
 
 
-def some_handler(chance: random.Random, kinds: tuple[str, ...]) -> str:
-    """The URL of a handler of one of these kinds."""
+def some_handler(chance: random.Random, kinds: tuple[str, ...], *, busy: bool) -> str:
+    """The URL of a handler of one of these kinds; a quick one where slots are scarce."""
     kind = chance.choice(kinds)
-    seconds = chance.choice((0.01, 0.1, 0.5, 2.0, 6.0)) if kind != "flaky" else 0.2
+    seconds = chance.choice((0.01, 0.1, 0.5, 2.0, 6.0)) if kind != "flaky" and not busy else 0.2
     return f"http://handler/{kind}/{seconds}"

@@ -17,8 +17,6 @@ from tests.simulation.world import World
 CHAOS_S = 220.0
 HEALING_S = 40.0
 SETTLING_S = 4.0
-PROMPT_S = 1.6
-SLOTS_ENOUGH = 20
 
 
 def run_seed(seed: int) -> Report:
@@ -41,8 +39,7 @@ async def _history(world: World, plan: Profile, faults: SwarmFaults) -> None:
     keeping = asyncio.create_task(chaos.keep_up(), name="keeper")
     book = Book()
     world.history.calm = plan.calm
-    if plan.builds[0].slots >= SLOTS_ENOUGH:
-        world.history.prompt_s = PROMPT_S
+    world.history.slots, world.history.processes = plan.builds[0].slots, len(plan.builds)
     names = [f"client-{number}" for number in range(1, plan.clients + 1)]
     customers = [Customer(world, name, book, plan).live(CHAOS_S) for name in names]
     tasks = [asyncio.create_task(each, name="client") for each in customers]
@@ -51,7 +48,6 @@ async def _history(world: World, plan: Profile, faults: SwarmFaults) -> None:
     for task in tasks:
         await task
     await asyncio.sleep(HEALING_S)
-    world.history.healed_at = world.loop.now_us
     auditor = Auditor(world, "auditor", book)
     await auditor.probe()
     await asyncio.sleep(SETTLING_S)

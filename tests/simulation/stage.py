@@ -13,6 +13,7 @@ from typing import Any
 from onthedot.roles.loop import Loop
 from tests.simulation import api
 from tests.simulation.checker import violations
+from tests.simulation.history import History
 from tests.simulation.line import Faults
 from tests.simulation.loop import Stuck, VirtualLoop
 from tests.simulation.world import World
@@ -26,13 +27,14 @@ MISTAKES = re.compile(
 
 @dataclass(slots=True)
 class Report:
-    """What a play came to. `told` are the lines of its story."""
+    """What a play came to. `story` is all that happened, `history` what the outside saw of it."""
 
     seed: int | str
     kinds: tuple[str, ...]
     violations: list[str]
     digest: str
     story: list[str] = field(repr=False)
+    history: History = field(repr=False)
     virtual_s: float = 0.0
     starts: int = 0
     turns: int = 0
@@ -69,6 +71,7 @@ def perform(
             violations=violations(world.history),
             digest=world.digest(),
             story=list(world.story),
+            history=world.history,
             virtual_s=loop.time(),
             starts=len(world.history.effects),
             turns=loop.turns,

@@ -66,6 +66,11 @@ class Profile:
     clients: int
 
     @property
+    def busy(self) -> bool:
+        """Slots are scarce: jobs must be few and quick, or nothing would ever drain."""
+        return "few slots" in self.kinds
+
+    @property
     def calm(self) -> bool:
         return not self.kinds
 
@@ -78,6 +83,8 @@ def profile(seed: int) -> Profile:
     if alone:
         kinds -= {"skew", "drift", "split roles"}
     others = _some(chance, ("failing", "refusing", "flaky", "hanging", "stubborn"), 0.5)
+    if "few slots" in kinds and "hanging" in others:
+        others.remove("hanging")
     start, zone = _start(chance)
     return Profile(
         kinds=kinds,
@@ -106,7 +113,7 @@ def _start(chance: random.Random) -> tuple[int, str]:
 
 
 def _builds(chance: random.Random, kinds: frozenset[str], *, alone: bool) -> tuple[Build, ...]:
-    slots = chance.choice((1, 2, 3)) if "few slots" in kinds else 30
+    slots = chance.choice((1, 2, 3)) if "few slots" in kinds else 100
     grace_s = chance.choice((0.5, 5.0))
     if alone:
         return (Build(slots=slots, grace_s=grace_s, alone=True),)
@@ -125,7 +132,7 @@ class SwarmFaults:
     chance: random.Random
     on: bool = True
     slow: dict[str, float] = field(default_factory=dict)
-    dead_lines: set[str] = field(default_factory=set)
+    dead_until: dict[str, float] = field(default_factory=dict)
     _strikes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -134,7 +141,7 @@ class SwarmFaults:
     def strike(self, process: Process, verb: str, *, writes: bool) -> Fault | None:
         if not self.on:
             return None
-        if process.name in self.dead_lines:
+        if self.dead_until.get(process.name, 0.0) > process.world.loop.time():
             return Fault.FAIL_BEFORE
         if not self._strikes:
             return None
@@ -159,4 +166,4 @@ class SwarmFaults:
     def heal(self) -> None:
         self.on = False
         self.slow.clear()
-        self.dead_lines.clear()
+        self.dead_until.clear()
