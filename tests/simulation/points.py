@@ -123,7 +123,7 @@ def short_points() -> Iterator[Point]:
         for number, verb in enumerate(clean.calls, 1):
             seen[verb] += 1
             turn += 1
-            faults = SHORT_FAULTS[turn % len(SHORT_FAULTS)]
+            faults: tuple[Fault, ...] = SHORT_FAULTS[turn % len(SHORT_FAULTS)]
             if number not in clean.changed_calls or verb == "Nodes.beat":
                 faults = faults[turn % len(faults) :][: seen[verb] == 1]
             for fault in faults:

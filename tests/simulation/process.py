@@ -85,7 +85,7 @@ class _Hints:
     async def step(self) -> float:
         return HINTS_S
 
-    async def close(self) -> None:
+    async def close(self, *, at_once: bool = False) -> None:
         return
 
 
