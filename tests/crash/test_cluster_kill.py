@@ -56,7 +56,8 @@ class Killer:
 
     `gaps_s`: how long nobody was called from a kill to the end of the restart; `given_up_s`: until
     the others say that it is gone; `up_s`: from a start until the node says that it works;
-    `loading_s`: what Python alone takes of that.
+    `loading_s`: what Python alone takes of that, at first, in the end, and after each slow start,
+    since a machine may be busy for some seconds in between.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -87,6 +88,8 @@ class Killer:
         victim.start()
         self.up_s.append((time.time_ns() - victim.started_ns) / 1e9)
         self.gaps_s.append(cluster.longest_gap_s(killed_ns, time.time_ns()))
+        if self.up_s[-1] > UP_S:
+            self.loading_s.append(loading_s())
 
     def _wait_until_given_up(self, survivor: Server, pid: int, killed_ns: int) -> None:
         eventually(
