@@ -7,6 +7,7 @@
   python3 dev.py test --fast       only unit, tidy, contract and role tests
   python3 dev.py test ARGS...      paths below the checkout, and any option of pytest
   python3 dev.py crash [KILLS]     the long form of the crash tests, with 30 kills unless told
+  python3 dev.py simulate ARGS...  the simulation; --help tells: --seeds N, --seed S --trace, …
   python3 dev.py lint              set up, then check style, types and import directions
 
 Setting up again takes no time: it installs only when pyproject.toml or the lock has changed.
@@ -36,6 +37,7 @@ PYTHON_MIN = (3, 11)
 PIP_MIN = (22, 3)  # the first with `pip --python`
 FAST = ("tests/unit", "tests/tidy", "tests/contract", "tests/roles")
 LONG_KILLS = "30"
+COMMANDS = ("setup", "demo", "test", "crash", "simulate", "lint")
 CHECKS = (
     ("ruff", "check"),
     ("ruff", "format", "--check"),
@@ -51,10 +53,8 @@ def main(arguments: Sequence[str]) -> int:
         print(__doc__.strip(), file=sys.stdout if arguments else sys.stderr)
         return 0 if arguments else 2
     command, rest = arguments[0], list(arguments[1:])
-    if command not in ("setup", "demo", "test", "crash", "lint"):
-        fail(
-            2, f"no such command: '{command}'", "python3 dev.py setup | demo | test | crash | lint"
-        )
+    if command not in COMMANDS:
+        fail(2, f"no such command: '{command}'", f"python3 dev.py {' | '.join(COMMANDS)}")
     if command == "crash" and (len(rest) > 1 or not all(each.isdigit() for each in rest)):
         fail(2, f"'crash' takes one number, got: {' '.join(rest)}", "python3 dev.py crash 30")
     if rest and command in ("setup", "lint"):
@@ -70,6 +70,9 @@ def main(arguments: Sequence[str]) -> int:
         os.environ["ONTHEDOT_CRASH_KILLS"] = rest[0] if rest else LONG_KILLS
         # -s: the summary lines of each test are what a long run is for.
         return become([str(PYTHON), "-m", "pytest", "-s", "tests/crash"])
+    if command == "simulate":
+        os.chdir(ROOT)
+        return become([str(PYTHON), "-m", "tests.simulation", *rest])
     return lint() if command == "lint" else 0
 
 

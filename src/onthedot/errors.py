@@ -18,6 +18,7 @@ OnthedotError
 │   ├── SchemaMismatch     the database was made by another version
 │   ├── Taken              somebody else changed what a plan was made from: read and plan again
 │   └── NodeDead           this node was declared dead: nothing of it is accepted any more
+├── LoopEnded              a loop of a role ended although nobody told it to
 └── CannotStart            the server cannot start as it was asked to
     └── WrongUse           the settings or the command line are wrong (exit code 2)
 """
@@ -112,6 +113,10 @@ class Taken(StoreError):
 
 
 class NodeDead(StoreError):
+    pass
+
+
+class LoopEnded(OnthedotError):
     pass
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from onthedot.core.firing import VersionRef
 from onthedot.core.instants import DAY, MINUTE, SECOND
-from onthedot.core.model import Once
+from onthedot.core.model import Backoff, Once
 from onthedot.core.schedules import Cron
 from onthedot.core.states import Status
 from tests.support.builders import (
@@ -20,6 +20,7 @@ from tests.support.builders import (
     edit,
     every,
     finish,
+    handling_of,
     ledger_of,
     pause,
     promote,
@@ -224,22 +225,22 @@ async def test_the_definition_of_a_deleted_job_can_be_read_by_who_holds_its_run(
 
     await delete(store, clock, job)
 
-    assert await store.jobs.definitions([ref]) == {ref: job.definition}
+    assert await store.jobs.handlings([ref]) == {ref: handling_of(job.definition)}
 
 
-async def test_superseded_definitions_are_kept(store, clock):
-    job = await a_job(store, clock, name="first", schedule=every(10))
-    await edit(store, clock, job, name="second")
-    await edit(store, clock, job, name="third", schedule=None, tags=("a", "b"))
+async def test_how_to_execute_superseded_versions_is_kept(store, clock):
+    job = await a_job(store, clock, timeout_us=SECOND, schedule=every(10))
+    await edit(store, clock, job, handler_url="http://127.0.0.1:9/second")
+    backoff = Backoff(initial_us=2 * SECOND, factor=1.5, max_us=MINUTE)
+    await edit(store, clock, job, schedule=None, payload="[3]", retries=7, backoff=backoff)
 
     refs = [VersionRef(job.id, version) for version in (1, 2, 3, 4)]
-    definitions = await store.jobs.definitions([*refs, VersionRef(job.id + 1_000, 1)])
+    handlings = await store.jobs.handlings([*refs, VersionRef(job.id + 1_000, 1)])
 
-    assert definitions == {
-        refs[0]: a_definition(name="first", schedule=every(10)),
-        refs[1]: a_definition(name="second", schedule=every(10)),
-        refs[2]: a_definition(name="third", tags=("a", "b")),
-    }
+    first = handling_of(a_definition(timeout_us=SECOND))
+    second = first._replace(handler_url="http://127.0.0.1:9/second")
+    third = second._replace(payload="[3]", retries=7, backoff=backoff)
+    assert handlings == {refs[0]: first, refs[1]: second, refs[2]: third}
 
 
 @pytest.mark.parametrize("claimed", [False, True])

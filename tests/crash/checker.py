@@ -17,6 +17,10 @@ PAUSE_HOLDS_AFTER = SECOND
 SHOWN_MAX = 30
 # What a killed process had sent may be read a little later. No Python process is up that quickly.
 LAST_WORDS = SECOND // 5
+# One that was stopped ends what it had begun as soon as it wakes; a busy machine wakes it slowly.
+AWAKE = SECOND
+# A node holds runs that are due up to a second later.
+AHEAD = SECOND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,15 +81,17 @@ class Ask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """`launches`: when each server process was started; `jobs_named`: the ids of every job that the
-    API lists, by name.
+    """`breaks`: when a process was lost to the others: killed, stopped, or, if there was only one,
+    started anew. `wakings`: when a stopped one was let go on. `jobs_named`: the ids of every job
+    that the API lists, by name.
     """
 
     jobs: Mapping[str, Job]
     records: Sequence[Record]
     records_again: Sequence[Record]
     seen: Sequence[Seen]
-    launches: Sequence[int]
+    breaks: Sequence[int]
+    wakings: Sequence[int] = ()
     asks: Sequence[Ask] = ()
     jobs_named: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
@@ -202,17 +208,33 @@ def each_run_ends_as_its_handler_says(history: History) -> Iterator[str]:
             )
 
 
-def an_attempt_is_repeated_only_after_a_restart(history: History) -> Iterator[str]:
+def an_attempt_is_repeated_only_after_a_break(history: History) -> Iterator[str]:
+    """A stopped process may be in the middle of sending: what it had begun, it ends when it wakes,
+    although others have done it meanwhile.
+    """
     rescues = {record.run_id: record.rescues for record in history.records}
     arrivals: dict[tuple[str, int], list[int]] = defaultdict(list)
     for seen in history.seen:
         arrivals[seen.run_id, seen.attempt].append(seen.at)
     for (run_id, attempt), times in arrivals.items():
         for before, after in pairwise(sorted(times)):
-            if not any(before - LAST_WORDS <= launch < after for launch in history.launches):
+            broke = any(before - LAST_WORDS <= each < after for each in history.breaks)
+            woke = any(each <= after <= each + AWAKE for each in history.wakings)
+            if not broke and not woke:
                 yield f"sent twice: attempt {attempt} of {run_id}, {after - before} µs apart"
         if len(times) - 1 > rescues.get(run_id, 0):
             yield f"sent {len(times)} times, not rescued as often: attempt {attempt} of {run_id}"
+
+
+def only_what_was_lost_is_rescued(history: History) -> Iterator[str]:
+    """Once for every process that was lost while the run was held. Nobody who lives is given up."""
+    for record in history.records:
+        if not record.rescues or record.finished is None:
+            continue
+        held_from, held_to = record.scheduled_for - AHEAD, record.finished
+        lost = sum(held_from <= each <= held_to for each in history.breaks)
+        if record.rescues > lost:
+            yield f"rescued {record.rescues} times after {lost} losses: run {record.run_id}"
 
 
 def one_run_has_one_key(history: History) -> Iterator[str]:
@@ -282,7 +304,8 @@ RULES: Sequence[Callable[[History], Iterator[str]]] = (
     what_ran_was_seen,
     what_was_seen_is_recorded,
     each_run_ends_as_its_handler_says,
-    an_attempt_is_repeated_only_after_a_restart,
+    an_attempt_is_repeated_only_after_a_break,
+    only_what_was_lost_is_rescued,
     one_run_has_one_key,
     an_end_is_final,
     what_was_acknowledged_is_there,

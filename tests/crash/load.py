@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from random import Random
 from types import MappingProxyType
@@ -16,6 +17,7 @@ from tests.support.rest import NoAnswer, Reply, Rest, instant_us
 
 BACKOFF = {"initial": 0.2, "factor": 1, "max": 0.2}
 INSIST_S = 30.0
+AT_ONCE = 4
 CREATED = {"trigger": 202, "one-off": 201, "recurring": 201}
 SHARES = {"trigger": 77, "one-off": 20, "recurring": 3}
 REPEATED = 0.2
@@ -78,8 +80,12 @@ class Load:
         self._receiver = receiver
 
     def create(self, kinds: Mapping[Kind, int]) -> None:
-        for kind, count in kinds.items():
-            self.by_kind[kind] = [self._create(kind, number) for number in range(count)]
+        with ThreadPoolExecutor(AT_ONCE) as clients:
+            for kind, count in kinds.items():
+                made = clients.map(
+                    lambda number, kind=kind: self._create(kind, number), range(count)
+                )
+                self.by_kind[kind] = list(made)
 
     def adopt(self, kind: Kind, names: Iterable[str], listed: Iterable[Mapping[str, Any]]) -> None:
         """Answer for the jobs of these names, if there are any: their requests may have had no
@@ -92,14 +98,16 @@ class Load:
 
     def pause(self) -> None:
         """No occurrence that is due before the request was sent may be lost to it."""
-        for job_id, job in self.jobs.items():
-            if job.every is None:
-                continue  # what is asked for once, runs once
-            sent = time.time_ns() // 1_000
-            reply = self._rest.patch(f"/v1/jobs/{job_id}", {"paused": True})
-            assert reply.status == 200, reply
-            answered = time.time_ns() // 1_000
-            self.jobs[job_id] = replace(job, pause_sent=sent, pause_answered=answered)
+        recurring = [job for job in self.jobs.values() if job.every is not None]
+        with ThreadPoolExecutor(AT_ONCE) as clients:
+            for paused in clients.map(self._pause, recurring):
+                self.jobs[paused.job_id] = paused
+
+    def _pause(self, job: Job) -> Job:
+        sent = time.time_ns() // 1_000
+        reply = self._rest.patch(f"/v1/jobs/{job.job_id}", {"paused": True})
+        assert reply.status == 200, reply
+        return replace(job, pause_sent=sent, pause_answered=time.time_ns() // 1_000)
 
     def _create(self, kind: Kind, number: int) -> str:
         name = f"{kind.path.strip('/')} {number}"

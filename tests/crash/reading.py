@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from tests.crash.checker import LIVE, SECOND, Ask, History, Job, Record, Seen
@@ -13,23 +14,27 @@ from tests.support.rest import Rest, eventually, instant_us
 
 SETTLE_S = 60.0
 PAGE = 50
+AT_ONCE = 4
 
 
 def records_of(rest: Rest, job_ids: Iterable[str]) -> list[Record]:
     """Every run of these jobs, page by page."""
-    return [
-        record_of(element)
-        for job_id in job_ids
-        for element in rest.pages(f"/v1/jobs/{job_id}/runs", "runs", limit=PAGE)
-    ]
+
+    def of_one(job_id: str) -> list[Record]:
+        runs = rest.pages(f"/v1/jobs/{job_id}/runs", "runs", limit=PAGE)
+        return [record_of(element) for element in runs]
+
+    with ThreadPoolExecutor(AT_ONCE) as readers:
+        return [record for records in readers.map(of_one, job_ids) for record in records]
 
 
 def history_of(
     rest: Rest,
     receiver: Receiver,
     jobs: Mapping[str, Job],
-    launches: Sequence[int],
+    breaks: Sequence[int],
     asks: Sequence[Ask] = (),
+    wakings: Sequence[int] = (),
 ) -> History:
     """Everything that can be known, once no run is live any more. The jobs are paused."""
     paused_at = max(job.pause_answered for job in jobs.values())
@@ -39,7 +44,8 @@ def history_of(
         records=records,
         records_again=records_of(rest, list(jobs)),
         seen=seen_by(receiver),
-        launches=launches,
+        breaks=breaks,
+        wakings=wakings,
         asks=asks,
         jobs_named=ids_by_name(listed_jobs(rest)),
     )
@@ -51,13 +57,16 @@ def settled_records(rest: Rest, job_ids: Sequence[str], *, paused_at: int = 0) -
         lambda: time.time_ns() // 1_000 > paused_at + 2 * SECOND, "two seconds after the pause"
     )
     live = list(job_ids)
+    settled: list[Record] = []
 
     def none_is_live() -> bool:
-        live[:] = {record.job_id for record in records_of(rest, live) if record.status in LIVE}
+        read = records_of(rest, live)
+        live[:] = {record.job_id for record in read if record.status in LIVE}
+        settled.extend(record for record in read if record.job_id not in live)
         return not live
 
     eventually(none_is_live, "the end of every run", within_s=SETTLE_S)
-    return records_of(rest, job_ids)
+    return settled
 
 
 def listed_jobs(rest: Rest) -> list[dict[str, Any]]:

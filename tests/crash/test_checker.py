@@ -51,7 +51,7 @@ def sent(record: Record, token: str | None = None) -> Seen:
 
 def sound() -> History:
     beats = [ran(BEAT, f"beat-{n}", START + n * SECOND) for n in (1, 2, 3)]
-    rescued = replace(ran(ASKED, "asked-1", START + 5), rescues=1)
+    rescued = replace(ran(ASKED, "asked-1", START + 5), rescues=1, finished=START + 3 * SECOND)
     once = ran(ONCE, "once-1", START + 7)
     records = [*beats, rescued, once]
     seen = [*map(sent, beats), sent(rescued, "t1"), sent(once, "t2")]
@@ -61,7 +61,7 @@ def sound() -> History:
         records=records,
         records_again=list(records),
         seen=[*seen, again_after_the_crash],
-        launches=[START + 3 * SECOND // 2],
+        breaks=[START + 3 * SECOND // 2],
         asks=[
             Ask(what="trigger", token="t1", made="asked-1"),
             Ask(what="one-off", token="t2", made="once"),
@@ -140,6 +140,23 @@ FAULTS: dict[str, tuple[str, Callable[[History], History]]] = {
         lambda h: one_more_call(h, at=START + SECOND + 400_000),
     ),
     "sent again, not rescued": ("sent 2 times", lambda h: changed(h, "asked-1", rescues=0)),
+    "sent again long after a waking": (
+        "sent twice:",
+        lambda h: replace(one_more_call(h, at=START + SECOND + 400_000), wakings=[START]),
+    ),
+    "rescued though nobody was lost": ("rescued 1 times after 0", lambda h: replace(h, breaks=[])),
+    "rescued once too often": (
+        "rescued 2 times after 1",
+        lambda h: changed(h, "asked-1", rescues=2),
+    ),
+    "rescued after its end": (
+        "rescued 1 times after 0",
+        lambda h: replace(h, breaks=[START + 3 * SECOND + 1]),
+    ),
+    "rescued from somebody lost before it was due": (
+        "rescued 1 times after 0",
+        lambda h: replace(h, breaks=[START - 2 * SECOND]),
+    ),
     "two keys for one run": ("keys:", lambda h: one_more_call(h, key="other")),
     "one key for two runs": ("keys:", lambda h: arriving(h, "beat-2", key="beat-1")),
     "a live run": ("not over:", lambda h: changed(h, "beat-2", status="running")),
@@ -173,3 +190,15 @@ def test_the_checker_reports_a_planted_fault(fault):
     found = violations(plant(sound()))
 
     assert any(line.startswith(words) for line in found), found
+
+
+def test_what_a_stopped_process_had_begun_may_end_when_it_wakes():
+    """Stopped before the instant of the run, which was rescued; the second request is its own."""
+    rescued = changed(sound(), "beat-2", rescues=1)
+    late = replace(sent(rescued.records[1]), at=START + 5 * SECOND)
+    twice = replace(rescued, seen=[*rescued.seen, late])
+
+    woken = replace(twice, wakings=[START + 5 * SECOND - 100_000])
+
+    assert [line.partition(":")[0] for line in violations(twice)] == ["sent twice"]
+    assert violations(woken) == []

@@ -37,9 +37,7 @@ def test_runs_in_progress_end_normally_when_the_server_drains(tmp_path):
         server.start()
         load.pause()
 
-        history = history_of(
-            server.rest, receiver, load.jobs, launches=[server.started_ns // 1_000]
-        )
+        history = history_of(server.rest, receiver, load.jobs, breaks=[server.started_ns // 1_000])
         assert all(call.answered_ns for call in in_progress)
         assert_sound(history)
         assert repeats(history) == 0
@@ -59,9 +57,7 @@ def test_a_drain_under_a_backlog_gives_every_run_back(tmp_path):
         server.start()
         load.pause()
 
-        history = history_of(
-            server.rest, receiver, load.jobs, launches=[server.started_ns // 1_000]
-        )
+        history = history_of(server.rest, receiver, load.jobs, breaks=[server.started_ns // 1_000])
         assert_sound(history)
         assert repeats(history) == 0
         assert [record for record in history.records if record.rescues] == []
@@ -127,9 +123,7 @@ def test_what_is_asked_for_during_a_drain_runs_after_the_restart(tmp_path):
         assert late == [], "a draining server starts nothing"
         server.start()
         load.pause()
-        history = history_of(
-            server.rest, receiver, load.jobs, launches=[server.started_ns // 1_000]
-        )
+        history = history_of(server.rest, receiver, load.jobs, breaks=[server.started_ns // 1_000])
         assert_sound(history)
         assert asked in {record.run_id for record in history.records}
 

@@ -34,7 +34,7 @@ def test_a_frozen_server_goes_on_and_accounts_for_every_second(tmp_path, frozen_
 
         receiver.wait_for(before + frozen_s * KINDS[STEADY] + 2 * len(load.jobs))
         load.pause()
-        history = history_of(server.rest, receiver, load.jobs, launches=())
+        history = history_of(server.rest, receiver, load.jobs, breaks=())
         print(f"freeze: {frozen_s} s, {len(history.records)} runs, {repeats(history)} repeats")
         assert_sound(history)
         assert server.log_text().count("node.joined") == 1, "it was alone: nobody can judge it dead"

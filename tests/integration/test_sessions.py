@@ -38,6 +38,7 @@ async def database() -> AsyncIterator[Database]:
     server = postgres.shared(PACKAGED)
     name = await postgres.new_database(server)
     opened = await Database.open(server.url(name), PoolSettings(size=1))
+    await opened.value("select 1")  # connects
     yield opened
     await opened.close()
     await postgres.drop_database(server, name)

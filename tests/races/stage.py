@@ -20,7 +20,7 @@ Ending = Literal["commit", "roll back"]
 
 PATIENCE_S = 20.0
 GLANCE_S = 0.002
-ALONE = PoolSettings(size=1, timeout_s=PATIENCE_S)
+ALONE = PoolSettings(size=1, timeout_s=PATIENCE_S, still_s=PATIENCE_S)
 WROTE = "select pg_current_xact_id_if_assigned() is not null"
 BLOCKED = "select cardinality(pg_blocking_pids($1)) > 0"
 STATE = """

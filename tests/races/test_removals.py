@@ -58,7 +58,7 @@ REMOVALS = (
     Removal(
         what="the raise on a short delete",
         where="fire",
-        text="if n <> cardinality(row_ids) then",
+        text="if n <> cardinality(rows_) then",
         instead="if false then",
         row=("fire", "held"),
         fault="has 2 entries",

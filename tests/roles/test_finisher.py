@@ -178,6 +178,21 @@ async def test_nothing_of_a_dead_node_is_written(store, clock):
     assert await status_of(store, clock, run) is not Status.SUCCEEDED
 
 
+async def test_what_a_dead_node_had_still_to_say_is_counted_as_stale(store, clock, caplog):
+    stand = await a_stand(store, clock)
+    await ended_attempts(store, clock, stand, 3)
+    await kill(store, clock, stand.number)
+    with pytest.raises(NodeDead):
+        await stand.finisher.step()
+
+    stand.finisher.refused()
+    stand.finisher.refused()
+
+    assert (stand.finisher.stale, stand.finisher.repeated, stand.finisher.pending) == (3, 0, 0)
+    assert caplog.messages == [f"run.stale node={stand.number} count=3"]
+    assert stand.holding.fences() == {}
+
+
 async def test_an_outcome_of_a_run_that_somebody_else_has_taken_is_counted_as_stale(store, clock):
     stand, other = await a_stand(store, clock), await a_node(store, clock)
     taken, kept = await ended_attempts(store, clock, stand, 2)
@@ -326,11 +341,11 @@ async def test_a_group_without_a_retry_gives_no_hint(store, clock):
 
 async def test_a_worker_that_ends_many_attempts_a_second_has_room_for_more(store, clock):
     stand = await a_stand(store, clock, slots=10)
-    before = stand.worker.room()
+    before = stand.room()
     await ended_attempts(store, clock, stand, 10)
 
-    busy = stand.worker.room()
+    busy = stand.room()
     clock.advance(2 * SECOND)
 
     assert (before, busy) == (10, 20)
-    assert stand.worker.room() == 10
+    assert stand.room() == 10

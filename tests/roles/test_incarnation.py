@@ -16,10 +16,13 @@ from onthedot.roles.membership import HANDOVER_S
 from onthedot.roles.runners import Call
 from onthedot.roles.worker import POLL_S
 from tests.support.builders import (
+    ALL_SHARDS,
     a_job,
     a_node,
     a_one_off,
+    a_run,
     every,
+    kill,
     lease,
     ledger_of,
 )
@@ -122,6 +125,39 @@ async def test_problems_are_reported_while_the_store_is_away(store, faulty, cloc
 
     assert sound == []
     assert wrong == ["scheduler: StoreUnavailable: gone"]
+
+
+@pytest.mark.parametrize("verb", ["clock.fire", "runs.promote", "runs.lease"])
+async def test_what_was_claimed_although_the_answer_was_lost_is_a_second_late_at_most(
+    store, faulty, clock, verb
+):
+    await a_job(store, clock, schedule=every(1))
+    async with living(faulty, clock) as node:
+        await asyncio.sleep(3.2)
+        faulty.on(verb, Failing(StoreUnavailable("cut off"), times=1, after=True))
+        await a_one_off(store, clock, at=clock.now() + SECOND // 2)
+        await a_run(store, clock)
+        await asyncio.sleep(5)
+
+    late = [
+        started - call.scheduled_for
+        for started, call in zip(node.runner.started, node.runner.calls, strict=True)
+    ]
+    assert len(late) == 10, "eight occurrences, a one-off and a run"
+    assert max(late) <= 1.5 * SECOND
+
+
+async def test_the_shards_of_the_dead_are_looked_after_within_two_seconds(store, clock):
+    """The janitor looks every second; the next heartbeat may be three seconds away."""
+    gone = await a_node(store, clock)
+    async with living(store, clock) as alive:
+        member = alive.incarnation.member
+        await until(lambda: member.shards < ALL_SHARDS)
+        await asyncio.sleep(0.5)  # the next beat is two and a half seconds away
+        await kill(store, clock, gone)
+        await asyncio.sleep(2)
+
+        assert member.shards == ALL_SHARDS
 
 
 async def test_the_shards_of_a_node_that_drains_are_looked_after_by_the_others(store, clock):

@@ -195,7 +195,9 @@ async def test_a_node_found_dead_while_it_drains_raises_it_too(store, clock):
     assert clock.monotonic() - began < 10  # its run is somebody else's: nothing to wait for
 
 
-async def test_what_a_dead_incarnation_did_is_refused_and_its_run_is_run_by_another(store, clock):
+async def test_what_a_dead_incarnation_did_is_refused_and_its_run_is_run_by_another(
+    store, clock, caplog
+):
     run = await a_run(store, clock)
     async with living(store, clock, roles=("worker",)) as dead:
         dead.runner.hang()
@@ -209,6 +211,16 @@ async def test_what_a_dead_incarnation_did_is_refused_and_its_run_is_run_by_anot
     assert (dead.runner.runs, alive.runner.runs) == ([id_of(run)], [id_of(run)])
     assert attempt.status is Status.SUCCEEDED
     assert (await view(store, clock, run)).rescues == 1
+    assert f"run.stale node={dead.number} count=1" in caplog.messages
+
+
+async def test_an_incarnation_that_drains_counts_nothing_as_stale(store, clock, caplog):
+    await some_runs(store, clock, 3)
+    async with living(store, clock) as node:
+        await until(lambda: len(node.runner.calls) == 3)
+        await node.drained()
+
+    assert [message for message in caplog.messages if message.startswith("run.stale")] == []
 
 
 async def test_the_next_incarnation_has_a_new_number_and_goes_on(store, clock):

@@ -69,6 +69,24 @@ async def test_a_node_that_was_silent_for_a_lease_is_buried(store, clock):
     assert await dead_nodes(store) == {silent}
 
 
+async def test_a_change_of_the_nodes_is_passed_on_and_nothing_else_is(store, clock):
+    stand, changes = await a_stand(store, clock), []
+    stand.janitor.on_change = lambda: changes.append(clock.now())
+    await stand.janitor.watch()
+    changes.clear()
+    await stand.janitor.watch()
+    quiet = list(changes)
+
+    other = await a_node(store, clock)
+    await stand.janitor.watch()
+    come = list(changes)
+    await kill(store, clock, other)  # by a third one
+    await stand.janitor.watch()
+    await stand.janitor.watch()
+
+    assert (len(quiet), len(come), len(changes)) == (0, 1, 2)
+
+
 async def test_a_node_that_beats_is_not_buried(store, clock):
     stand, other = await a_stand(store, clock), await a_stand(store, clock)
 

@@ -7,7 +7,7 @@ import gc
 
 import pytest
 
-from onthedot.errors import NodeDead, StoreUnavailable
+from onthedot.errors import LoopEnded, NodeDead, StoreUnavailable
 from onthedot.roles.loop import Loop
 from onthedot.roles.supervisor import STALLED_S, Supervisor
 from tests.support.clock import ManualClock
@@ -20,7 +20,7 @@ class Role:
     def __init__(self, name: str, clock: ManualClock, *, takes_s: float = 0.0) -> None:
         self.steps = 0
         self.cancelled = False
-        self.fails: Exception | None = None
+        self.fails: BaseException | None = None
         self.loop = Loop(name, self._step, clock)
         self._takes_s = takes_s
 
@@ -55,6 +55,33 @@ async def test_when_one_loop_dies_all_end_and_the_death_is_raised(clock):
     await asyncio.sleep(10)
     assert [role.steps for role in roles] == steps
     assert roles[1].cancelled
+
+
+async def test_a_loop_that_is_cancelled_from_within_ends_all_and_is_named(clock):
+    # Found by simulation (crash point fire/24/cancel-after): the node took it for an order to
+    # stop, began to drain, and the server ended with code 0 and its leases still held.
+    roles = [Role("a", clock), Role("b", clock, takes_s=1_000)]
+    supervisor = Supervisor([role.loop for role in roles], clock)
+    task = await started(supervisor, asyncio.Event())
+
+    roles[0].fails = asyncio.CancelledError()
+    with pytest.raises(LoopEnded, match="a was cancelled"):
+        await task
+
+    assert roles[1].cancelled
+
+
+async def test_a_loop_that_is_cancelled_from_within_ends_the_drain_too(clock):
+    roles = [Role("a", clock), Role("b", clock)]
+    supervisor = Supervisor([role.loop for role in roles], clock)
+    stop = asyncio.Event()
+    stop.set()
+    await supervisor.run(stop)
+
+    roles[1].fails = asyncio.CancelledError()
+    with pytest.raises(LoopEnded, match="b was cancelled"):
+        await supervisor.during(asyncio.sleep(10))
+    await supervisor.cancel()
 
 
 async def test_loops_that_die_together_leave_no_exception_that_nobody_looked_at(clock):

@@ -135,16 +135,16 @@ async def test_while_others_queue_the_scheduler_is_given_no_room(store, clock):
     stand.runner.hang()
     clock.advance(SECOND)
     await stand.work()
-    before = stand.worker.room()
+    before = stand.room()
 
     clock.advance(QUARTER)
     await stand.work()
-    during = stand.worker.room()
+    during = stand.room()
     stand.runner.let_go()
     await idle()
 
     assert (before, during) == (0, 0)
-    assert stand.worker.room() > 0
+    assert stand.room() > 0
 
 
 async def test_runs_whose_hand_back_failed_come_back_by_reconciliation(store, faulty, clock):
@@ -379,5 +379,14 @@ async def test_a_worker_that_drains_takes_nothing_more(store, clock):
     stand.worker.look()
     await stand.work()
 
-    assert stand.worker.room() == 0
+    assert stand.room() == 0
     assert await status_of(store, clock, run) is Status.QUEUED
+
+
+async def test_claims_side_by_side_share_the_room(store, clock):
+    stand = await a_stand(store, clock, slots=10)
+
+    with stand.worker.claiming(6) as first, stand.worker.claiming(6) as second:
+        assert (first, second) == (6, 4)
+        assert stand.room() == 0
+    assert stand.room() == 10

@@ -9,7 +9,7 @@ import pytest
 from onthedot.core.instants import MILLISECOND, SECOND
 from onthedot.core.states import Status
 from onthedot.errors import StoreUnavailable
-from onthedot.roles import definitions
+from onthedot.roles import handlings
 from tests.support.builders import (
     a_job,
     a_one_off,
@@ -105,7 +105,7 @@ async def test_held_runs_start_although_the_definitions_of_others_cannot_be_fetc
     stand = await a_stand(faulty, clock)
     await stand.scheduler.step()
     await stand.work()
-    faulty.on("jobs.definitions", Failing(StoreUnavailable("gone")))
+    faulty.on("jobs.handlings", Failing(StoreUnavailable("gone")))
     clock.advance(500 * MILLISECOND)
     await a_one_off(store, clock, at=START + SECOND)
     await stand.scheduler.step()
@@ -172,7 +172,7 @@ async def test_a_run_that_arrives_while_definitions_are_loaded_starts_with_its_o
     first = await a_run(store, clock)
     stand = await a_stand(faulty, clock)
     loading = Stuck()
-    faulty.on("jobs.definitions", loading)
+    faulty.on("jobs.handlings", loading)
     await stand.worker.step()  # leases the first
     step = asyncio.create_task(stand.worker.step())
     await loading.reached.wait()
@@ -190,23 +190,36 @@ async def test_a_run_that_arrives_while_definitions_are_loaded_starts_with_its_o
     assert [outcome.status for outcome in stand.outcomes] == [Status.SUCCEEDED] * 2
 
 
-async def test_a_definition_that_made_room_for_others_is_fetched_again(
+async def test_what_is_held_starts_although_what_was_known_of_it_made_room_for_others(
     store, faulty, clock, monkeypatch
 ):
-    monkeypatch.setattr(definitions, "REMEMBERED_MAX", 2)
+    monkeypatch.setattr(handlings, "REMEMBERED_MAX", 2)
     jobs = [await a_one_off(store, clock, at=START + SECOND) for _ in range(5)]
-    stand = await a_stand(faulty, clock, slots=1)
-    for _ in range(5):
-        stand.holding.slots = 5
-        await stand.scheduler.step()
-        await stand.work()
+    stand = await a_stand(faulty, clock, slots=5)
+    await stand.scheduler.step()
+    await stand.work()
+    faulty.on("jobs.handlings", Failing(StoreUnavailable("gone")))
 
     clock.advance(SECOND)
     await stand.work_off()
 
     assert {call.job_id for call in stand.runner.calls} == {f"job-{job.id:x}" for job in jobs}
     assert {outcome.status for outcome in stand.outcomes} == {Status.SUCCEEDED}
-    assert faulty.calls["jobs.definitions"] > 1
+
+
+async def test_what_made_room_for_others_is_fetched_again(store, faulty, clock, monkeypatch):
+    monkeypatch.setattr(handlings, "REMEMBERED_MAX", 2)
+    jobs = [await a_job(store, clock) for _ in range(5)]
+    stand = await a_stand(faulty, clock)
+
+    for _ in range(2):
+        for job in jobs:
+            await a_run(store, clock, job)
+            stand.worker.look()
+            await stand.work_off()
+
+    assert len(stand.runner.calls) == 10
+    assert faulty.calls["jobs.handlings"] == 10
 
 
 async def test_a_definition_is_fetched_once_for_all_runs_of_a_version(store, faulty, clock):
@@ -219,13 +232,13 @@ async def test_a_definition_is_fetched_once_for_all_runs_of_a_version(store, fau
         await stand.work_off()
 
     assert len(stand.runner.calls) == 9
-    assert faulty.calls["jobs.definitions"] == 1
+    assert faulty.calls["jobs.handlings"] == 1
 
 
 async def test_a_failure_to_load_definitions_ends_no_run_and_is_made_good(store, faulty, clock):
     run = await a_run(store, clock)
     stand = await a_stand(faulty, clock)
-    faulty.on("jobs.definitions", Failing(StoreUnavailable("gone"), times=3))
+    faulty.on("jobs.handlings", Failing(StoreUnavailable("gone"), times=3))
 
     task = asyncio.create_task(stand.run_worker())
     await asyncio.sleep(1)
@@ -286,7 +299,7 @@ async def test_a_run_whose_definition_came_too_late_for_the_heartbeat_is_not_sta
     await a_run(store, clock)
     stand = await a_stand(faulty, clock)
     loading = Stuck()
-    faulty.on("jobs.definitions", loading)
+    faulty.on("jobs.handlings", loading)
     await stand.worker.step()
     step = asyncio.create_task(stand.worker.step())
     await loading.reached.wait()

@@ -12,6 +12,7 @@ from onthedot.core.instants import MINUTE, SECOND, Instant
 from onthedot.core.model import (
     SHARDS,
     Definition,
+    Handling,
     Job,
     LeasedRun,
     Once,
@@ -48,6 +49,10 @@ class Named(Protocol):
 
 def a_definition(**fields: Any) -> Definition:
     return Definition(**{"name": "report", "handler_url": "http://127.0.0.1:9/hook", **fields})
+
+
+def handling_of(definition: Definition) -> Handling:
+    return Handling(**{name: getattr(definition, name) for name in Handling._fields})
 
 
 def every(seconds: int) -> Every:

@@ -22,7 +22,7 @@ from onthedot.roles.holding import Holding
 from onthedot.roles.incarnation import Incarnation, Kit, join
 from onthedot.roles.janitor import Janitor
 from onthedot.roles.membership import Membership
-from onthedot.roles.runners import Call
+from onthedot.roles.runners import Call, TaskRunner
 from onthedot.roles.scheduler import Scheduler
 from onthedot.roles.steward import Steward
 from onthedot.roles.worker import Worker
@@ -92,7 +92,7 @@ class FixedChance:
         return "ab" * size
 
 
-class ScriptedRunner:
+class ScriptedRunner(TaskRunner):
     """A handler that notes every call and answers, hangs or raises as it is told."""
 
     def __init__(self, clock: Clock) -> None:
@@ -272,6 +272,11 @@ class Stand:
         when = set(ats)
         self.told_unowned.append(when)
         self.worker.look(when)
+
+    def room(self) -> int:
+        """How many runs the scheduler could claim for this worker now."""
+        with self.worker.claiming(PLENTY_OF_TIMES) as own:
+            return own
 
     async def run_worker(self) -> None:
         """Both loops of the worker, as long as they are let."""

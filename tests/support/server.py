@@ -25,15 +25,18 @@ PORTS = range(20_000, 32_000)
 
 
 class Server:
-    """One server on one file and one port, through any number of processes.
+    """One server on one database and one port, through any number of processes.
 
         with Server(tmp_path) as server:
             server.rest.get("/v1/jobs")
 
-    `options` are added to `onthedot serve`, e.g. `("--grace", "1")`.
+    `options` are added to `onthedot serve`, e.g. `("--grace", "1")`; `url` is a database that it
+    shares with others, instead of a file of its own.
     """
 
-    def __init__(self, folder: Path, *, options: Sequence[str] = ()) -> None:
+    def __init__(
+        self, folder: Path, *, options: Sequence[str] = (), url: str | None = None
+    ) -> None:
         self.database = folder / "onthedot.db"
         self.log = folder / "server.log"
         self.port = free_port()
@@ -42,6 +45,7 @@ class Server:
         self.options = tuple(options)
         self.started_ns = 0
         self._folder = folder
+        self._database_url = url or f"sqlite:///{self.database}"
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Server:
@@ -74,7 +78,7 @@ class Server:
         """Start the process without waiting for it; `started_ns` is when."""
         assert not self.running, "the server is running already"
         command = [str(ONTHEDOT), "serve", "--host", "127.0.0.1", "--port", str(self.port)]
-        command += ["--database", f"sqlite:///{self.database}", *self.options]
+        command += ["--database", self._database_url, *self.options]
         with self.log.open("ab") as log:
             self.started_ns = time.time_ns()
             self._process = subprocess.Popen(
@@ -133,6 +137,13 @@ class Server:
         if self.running:
             self.kill9()
         print(f"--- {self.log} (the end of it)\n{self.log_tail()}")
+
+
+def loading_s() -> float:
+    """How long Python alone takes to load a server now: what a start takes beyond it is ours."""
+    began = time.monotonic()
+    subprocess.run([sys.executable, "-c", "import onthedot.node"], check=True)
+    return time.monotonic() - began
 
 
 def clean_environment() -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from dataclasses import replace
 
@@ -14,14 +15,17 @@ from onthedot.core.model import Backoff, Definition, Once, Rule
 from onthedot.core.schedules import Cron, Every
 from onthedot.core.states import Status, is_over
 from onthedot.store.codec import (
+    _KEPT,
     RETRIED,
     STATUS_CODES,
     STATUS_OF_CODE,
     definition_from,
     definition_text,
+    handling_from,
     rule_from,
     rule_text,
 )
+from tests.support.builders import handling_of
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 recurring = st.one_of(
@@ -104,7 +108,7 @@ def test_rules_have_equal_text_exactly_when_they_are_equal(one, other):
 def test_a_rule_that_differs_in_anything_has_another_text(change):
     rule = Rule(Every(SECOND), "default", 5, "latest", 60 * SECOND)
 
-    assert rule_text(replace(rule, **change)) != rule_text(rule)
+    assert rule_text(rule._replace(**change)) != rule_text(rule)
 
 
 @settings(deadline=None)
@@ -114,6 +118,49 @@ def test_the_payload_is_kept_apart_from_the_definition(definition):
 
     assert "payload" not in json.loads(text)
     assert definition_text(replace(definition, payload="something else")) == text
+
+
+def test_every_field_of_a_definition_but_the_payload_is_kept():
+    fields = {each.name for each in dataclasses.fields(Definition)}
+
+    assert set(_KEPT) == fields - {"payload"}
+
+
+def test_what_a_text_leaves_unsaid_has_one_meaning_for_ever():
+    assert (
+        definition_text(Definition(name="n", handler_url="u")) == '{"name":"n","handler_url":"u"}'
+    )
+    read = definition_from('{"name":"n","handler_url":"u"}', "{}")
+
+    assert read == Definition(
+        name="n",
+        handler_url="u",
+        schedule=None,
+        timezone="UTC",
+        payload="{}",
+        key=None,
+        namespace="default",
+        owner=None,
+        timeout_us=60 * SECOND,
+        retries=3,
+        backoff=Backoff(initial_us=SECOND, factor=2.0, max_us=3_600 * SECOND),
+        queue="default",
+        priority=5,
+        guarantee="at_least_once",
+        catch_up="latest",
+        catch_up_window_us=60 * SECOND,
+        overlap="allow",
+        tags=(),
+        paused=False,
+    )
+
+
+@settings(deadline=None)
+@given(definition=definitions)
+def test_a_worker_reads_the_part_that_it_needs(definition):
+    handling = handling_from(definition_text(definition), definition.payload)
+
+    assert handling == handling_of(definition)
 
 
 def test_text_is_compact_and_readable_with_psql():

@@ -125,9 +125,8 @@ def test_an_edit_that_leaves_the_schedule_alone_keeps_its_instants(schedule, hor
 
     cut = max(NOW, horizon)
     assert change.entry == schedule.after(cut, anchor=CREATED)
-    assert change.job == replace(
-        job, version=2, definition=replace(job.definition, **to), since=cut, updated_at=NOW
-    )
+    definition = replace(job.definition, **to)
+    assert change.job == job._replace(version=2, definition=definition, since=cut, updated_at=NOW)
     assert (change.drop, change.run, change.record) == (None, None, None)
 
 

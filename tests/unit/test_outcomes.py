@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from onthedot.core.instants import MILLISECOND, MINUTE, SECOND
-from onthedot.core.model import Backoff, Definition, LeasedRun, Outcome, occurrence
+from onthedot.core.model import Backoff, Definition, Handling, LeasedRun, Outcome, occurrence
 from onthedot.core.outcomes import (
     CUT_MARK,
     ERROR_BYTES_MAX,
@@ -21,6 +23,7 @@ from onthedot.core.outcomes import (
     unrecordable,
 )
 from onthedot.core.states import Status
+from tests.support.builders import handling_of
 
 DUE = 1_772_452_800 * SECOND
 STARTED, NOW = DUE + 3 * MILLISECOND, DUE + SECOND
@@ -31,13 +34,14 @@ def a_run(attempt: int = 1) -> LeasedRun:
     return LeasedRun(33, occurrence(DUE), 4, "default", 5, DUE, DUE, attempt, 2, 17, None)
 
 
-def a_definition(retries: int = 3) -> Definition:
-    return Definition(name="report", handler_url="http://127.0.0.1:9/", retries=retries)
+def a_handling(retries: int = 3, **fields: Any) -> Handling:
+    definition = Definition(name="n", handler_url="http://127.0.0.1:9/", retries=retries, **fields)
+    return handling_of(definition)
 
 
 def settled(result: Result, *, attempt: int = 1, retries: int = 3, jitter: float = 0.0) -> Outcome:
     return settle(
-        a_run(attempt), a_definition(retries), result, started=STARTED, now=NOW, jitter=jitter
+        a_run(attempt), a_handling(retries), result, started=STARTED, now=NOW, jitter=jitter
     )
 
 
@@ -137,17 +141,15 @@ def test_a_failure_that_is_not_retryable_is_final_at_once():
 def test_a_rescue_uses_up_no_attempt():
     run = a_run(attempt=1)._replace(rescues=50)
 
-    outcome = settle(run, a_definition(1), timed_out(SECOND), started=STARTED, now=NOW, jitter=0.0)
+    outcome = settle(run, a_handling(1), timed_out(SECOND), started=STARTED, now=NOW, jitter=0.0)
 
     assert outcome.retry_at is not None
 
 
 def test_the_backoff_is_the_jobs_own():
-    definition = Definition(
-        name="n", handler_url="u", backoff=Backoff(initial_us=MINUTE, factor=1.0, max_us=MINUTE)
-    )
+    handling = a_handling(backoff=Backoff(initial_us=MINUTE, factor=1.0, max_us=MINUTE))
 
-    outcome = settle(a_run(3), definition, timed_out(SECOND), started=STARTED, now=NOW, jitter=0.0)
+    outcome = settle(a_run(3), handling, timed_out(SECOND), started=STARTED, now=NOW, jitter=0.0)
 
     assert outcome.retry_at == NOW + MINUTE // 2
 

@@ -14,7 +14,7 @@ from onthedot.core.instants import DAY, SECOND
 from onthedot.core.model import Definition
 from onthedot.core.schedules import Every
 
-INTERVAL_S = (2, 120)
+INTERVALS = tuple(Every(seconds * SECOND) for seconds in range(2, 121))
 QUEUES = ("default", "mail", "reports", "sync")
 PRIORITIES = (3, 5, 7)
 PAYLOAD = (
@@ -29,10 +29,10 @@ def definitions(count: int, seed: int = 1) -> Iterator[Definition]:
         yield Definition(
             name=f"bench-{number}",
             handler_url="http://127.0.0.1:9/bench",
-            schedule=Every(chance.randint(*INTERVAL_S) * SECOND),
+            schedule=INTERVALS[int(chance.random() * len(INTERVALS))],
             payload=PAYLOAD,
-            queue=chance.choice(QUEUES),
-            priority=chance.choice(PRIORITIES),
+            queue=QUEUES[int(chance.random() * len(QUEUES))],
+            priority=PRIORITIES[int(chance.random() * len(PRIORITIES))],
             catch_up_window_us=DAY,
         )
 

@@ -1,7 +1,7 @@
 """How many runs a second: due, claimed, called, in history, with every guarantee on.
 
 Schedules are not waited for. The engine is given a clock of which the bench turns the hands: as
-soon as too little is in the node's hands, time goes on by a step. So the engine is saturated, and
+soon as what is due is nearly done, time goes on by a small step. So the engine is saturated, and
 yet every occurrence is claimed and started at its instant, as in real life. Lateness is measured
 in real time, from the moment at which an instant came to the call of its handler.
 """
@@ -16,22 +16,29 @@ from dataclasses import dataclass
 from itertools import islice
 
 from onthedot.bench.population import definitions, due_until
+from onthedot.core.firing import AHEAD
 from onthedot.core.instants import SECOND, Instant
+from onthedot.core.model import Definition
 from onthedot.core.outcomes import Result
 from onthedot.core.schedules import Every
 from onthedot.ids import SystemChance
 from onthedot.roles.incarnation import Incarnation, Kit, join
-from onthedot.roles.runners import Call
+from onthedot.roles.runners import Call, Done, Stop
+from onthedot.roles.scheduler import SCAN_S
 from onthedot.store.contract import Store
 from onthedot.store.values import Costs, NodeFacts
 
 CHUNK = 20_000
 SLOTS = 2_000
-IN_HAND = 12_000
-"""Time goes on when all that is due was claimed and the node holds fewer runs than this."""
+UNSTARTED_MAX = 500
+UNRECORDED_MAX = 4_000
+"""Time goes on while fewer runs than this are due and not started, ended and not in history."""
 
-TARGET_A_TURN = 8_000
-WATCH_S = 0.002
+PACE_MAX = 100_000
+"""No faster than so many runs a second, however quick the node is."""
+
+WATCH_S = 0.001
+SCAN_US = int(SCAN_S * SECOND)
 QUIET_S = 0.2
 QUIET_LOOKS = 8
 SETTLE_S = 120.0
@@ -78,15 +85,22 @@ class TurnedClock:
         return self.turns[min(place, len(self.turns) - 1)][1]
 
 
+SUCCESS = Result()
+
+
+def _nothing_to_stop() -> None: ...
+
+
 class NoHandler:
     """In place of the HTTP call, behind the same interface: it notes when it is called."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[Instant, float]] = []
 
-    async def run(self, call: Call) -> Result:
+    def start(self, call: Call, done: Done) -> Stop:
         self.calls.append((call.scheduled_for, time.perf_counter()))
-        return Result()
+        done(SUCCESS)
+        return _nothing_to_stop
 
     async def close(self) -> None:
         return
@@ -102,7 +116,7 @@ async def measure(store: Store, *, seconds: float, jobs: int, say: Progress) -> 
     before = await store.upkeep.costs()
     node = await _Node.start(store, clock, handler)
     cpu, began = time.process_time(), time.perf_counter()
-    await node.drive(seconds, _step_us(population), say)
+    await node.drive(seconds, _rate(population), say)
     runs, took = len(handler.calls), time.perf_counter() - began
     cpu = time.process_time() - cpu
     say("letting everything end")
@@ -157,19 +171,28 @@ class _Node:
         )
         return cls(clock, handler, await join(kit))
 
-    async def drive(self, seconds: float, step_us: int, say: Progress) -> None:
-        """Turn the clock whenever the node has too little in its hands."""
-        end = said = time.perf_counter()
-        end += seconds
-        while (now := time.perf_counter()) < end and not self._working.done():
-            kept_up = self._incarnation.scheduler.claimed_until >= self._clock.now()
-            if kept_up and self._incarnation.in_hand < IN_HAND:
-                self._clock.turn(step_us)
-                self._nudge()
+    async def drive(self, seconds: float, rate: float, say: Progress) -> None:
+        """Let time go on as fast as the node can follow: while what has fallen due is nearly done,
+        and never beyond what was claimed. `rate`: how many fall due in a second of its time.
+        """
+        began = turned = said = time.perf_counter()
+        while (now := time.perf_counter()) < began + seconds and not self._working.done():
+            ahead = self._incarnation.scheduler.claimed_until - self._clock.now()
+            if ahead > 0 and self._is_nearly_done():
+                pace = (now - turned) * PACE_MAX / rate
+                self._clock.turn(max(1, min(int(pace * SECOND), ahead)))
+                self._incarnation.worker.starting.nudge()
+            turned = now
+            if ahead < AHEAD - SCAN_US:
+                self._incarnation.scheduler.loop.nudge()
             await asyncio.sleep(WATCH_S)
             if now - said >= 1.0:
                 said = now
                 say(f"{len(self._handler.calls):,} runs")
+
+    def _is_nearly_done(self) -> bool:
+        node = self._incarnation
+        return node.unstarted < UNSTARTED_MAX and node.outcomes < UNRECORDED_MAX
 
     async def settle(self) -> None:
         """Time stands still until nothing more is called and nothing is in hand."""
@@ -194,20 +217,32 @@ class _Node:
 async def _load(
     store: Store, clock: TurnedClock, jobs: int, say: Progress
 ) -> list[tuple[Instant, int]]:
-    """Create the population by the verb for crowds; returned as (anchor, interval)."""
+    """Create the population by the verb for crowds; returned as (anchor, interval).
+
+    Two chunks are under way at a time: while the store is at one, the next is being made.
+    """
     source = definitions(jobs)
     population: list[tuple[Instant, int]] = []
+    under_way: set[asyncio.Task[list[int]]] = set()
     while chunk := list(islice(source, CHUNK)):
         clock.turn(SECOND // 10)  # keeps the phases of the chunks apart
-        await store.jobs.create_many(chunk, now=clock.now())
+        under_way.add(asyncio.create_task(_create(store, chunk, clock.now())))
         for each in chunk:
             assert isinstance(each.schedule, Every)
             population.append((clock.now(), each.schedule.every_us))
+        if len(under_way) > 1:
+            done, under_way = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
         say(f"loaded {len(population):,} of {jobs:,} schedules")
+    await asyncio.gather(*under_way)
     return population
 
 
-def _step_us(population: list[tuple[Instant, int]]) -> int:
-    """How far time goes on in one turn, so that about TARGET_A_TURN occurrences fall due."""
-    each_us = sum(1 / every for _, every in population)
-    return max(1, int(TARGET_A_TURN / each_us))
+async def _create(store: Store, chunk: list[Definition], now: Instant) -> list[int]:
+    return await store.jobs.create_many(chunk, now=now)
+
+
+def _rate(population: list[tuple[Instant, int]]) -> float:
+    """How many occurrences fall due in a second."""
+    return sum(SECOND / every for _, every in population)

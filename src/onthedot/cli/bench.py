@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from typing import TYPE_CHECKING
 
@@ -41,16 +40,13 @@ def throughput(**options: object) -> int:
       onthedot bench throughput --store postgres --database postgresql:///bench --json
     """
     from onthedot.bench.place import bench_settings
-    from onthedot.node import fast_loop
+    from onthedot.node import run
 
     named = config.load({"database": options["database"]})
-    with (
-        bench_settings(named, str(options["kind"])) as settings,
-        asyncio.Runner(loop_factory=fast_loop()) as runner,
-    ):
+    with bench_settings(named, str(options["kind"])) as settings:
         output.note(f"database: {output.without_password(settings.database)}")
         seconds, jobs = float(str(options["seconds"])), int(str(options["jobs"]))
-        found = runner.run(_measured(settings, seconds, jobs))
+        found = run(_measured(settings, seconds, jobs))
     _show(found, as_json=bool(options["as_json"]))
     return 0 if found.lost == 0 and found.recorded_twice == 0 else 1
 

@@ -7,7 +7,8 @@ what was due up to it belongs to the old one, what comes later to the new one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from onthedot.core.instants import Instant
 from onthedot.core.model import Definition, Job, NewRun, Once, Record, occurrence
@@ -34,8 +35,7 @@ class Standing:
         return max(self.horizon, self.now, self.job.since)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(NamedTuple):
     """What is written. `job` None: deleted. `entry`: the first due instant of the new version in
     the clock.
 
@@ -77,8 +77,7 @@ def edit(standing: Standing, definition: Definition) -> Change:
     still_paused = old.definition.paused and definition.paused and not moved
     if still_paused:
         skipping_from = old.skipping_from  # one record a pause, however often the job is edited
-    job = replace(
-        old,
+    job = old._replace(
         version=old.version + 1,
         definition=definition,
         anchor=standing.now if moved else old.anchor,

@@ -70,18 +70,18 @@ def plan_firings(
     source: object = None,
 ) -> Plan:
     """Decide what the due `entries` come to. `cuts` are the ended versions among them."""
-    plan = Plan(until, list(cuts), source)
+    plan = Plan(until, list(cuts), source, taken=list(entries))
     ends = {(cut.job, cut.version): cut for cut in plan.cuts}
     for entry in entries:
         try:
             rule = rules[entry.rule]
             cut = ends.get((entry.job, entry.version)) if ends else None
-            _fire(plan, entry, rule, cut, now)
+            if cut is not None or not _fire_once(plan, entry, rule, now):
+                _fire(plan, entry, rule, cut, now)
         except Exception as error:  # noqa: BLE001  (whatever is wrong with one entry stays with that entry)
             plan.broken.append(Broken(entry, f"{type(error).__name__}: {error}"))
             version = VersionRef(entry.job, entry.version)
             (plan.closed if version in ends else plan.ended).append(version)
-        plan.taken.append(entry)
     return plan
 
 
@@ -92,6 +92,22 @@ def set_aside(entry: Entry, why: str, until: Instant, cuts: Iterable[Cut], sourc
     ended = version in {(cut.job, cut.version) for cut in plan.cuts}
     (plan.closed if ended else plan.ended).append(version)
     return plan
+
+
+def _fire_once(plan: Plan, entry: Entry, rule: Rule, now: Instant) -> bool:
+    """Nearly every entry is in time, due once, and goes on. Whether this one is: then it is done.
+
+    It would come to the same in `_fire`, at three times the price.
+    """
+    shard, due, job, version, number = entry
+    if due > plan.until or due < now - rule.catch_up_window_us:
+        return False
+    following = rule.schedule.after(due, anchor=due)
+    if following is None or following <= plan.until:
+        return False
+    plan.put_back.append(Entry(shard, following, job, version, number))
+    plan.runs.append(NewRun(job, occurrence(due), version, rule.queue, rule.priority, due, due))
+    return True
 
 
 def _fire(plan: Plan, entry: Entry, rule: Rule, cut: Cut | None, now: Instant) -> None:

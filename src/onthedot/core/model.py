@@ -90,8 +90,17 @@ class Definition:
     paused: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Handling(NamedTuple):
+    """All that a worker must know of a job to execute its runs."""
+
+    handler_url: str
+    payload: str
+    timeout_us: int
+    retries: int
+    backoff: Backoff
+
+
+class Job(NamedTuple):
     """A definition with its identity. Every edit is a new `version`.
 
     `anchor` is the phase of an interval. The version accounts for what is due after `since`, and
@@ -113,8 +122,7 @@ class Job:
         return shard_of(self.id)
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """All that the scheduler must know to fire a job, shared by every job that says the same.
 
     Rules are interned by the store and never change, so that firing reads no job. An interval's

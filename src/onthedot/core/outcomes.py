@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 from onthedot.core.durations import format_duration
 from onthedot.core.instants import Instant
-from onthedot.core.model import Definition, LeasedRun, Outcome
+from onthedot.core.model import Handling, LeasedRun, Outcome
 from onthedot.core.retrying import attempts_left, backoff_us
 from onthedot.core.states import Status
 
@@ -47,7 +47,7 @@ def timed_out(timeout_us: int) -> Result:
 
 def settle(
     run: LeasedRun,
-    definition: Definition,
+    handling: Handling,
     result: Result,
     *,
     started: Instant,
@@ -60,8 +60,8 @@ def settle(
     if result.error is None:
         return Outcome(*fixed, Status.SUCCEEDED, started, now, None, output)
     error = storable(result.error, ERROR_BYTES_MAX)
-    if result.retryable and attempts_left(definition.retries, run.attempt):
-        wait = backoff_us(definition.backoff, attempt=run.attempt, jitter=jitter)
+    if result.retryable and attempts_left(handling.retries, run.attempt):
+        wait = backoff_us(handling.backoff, attempt=run.attempt, jitter=jitter)
         return Outcome(*fixed, Status.FAILED, started, now, error, output, None, now + wait)
     reason = "out of attempts" if result.retryable else "not retryable"
     return Outcome(*fixed, Status.FAILED, started, now, error, output, reason)

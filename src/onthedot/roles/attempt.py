@@ -1,19 +1,24 @@
-"""Attempts under way: each is a task that calls the handler and leaves one outcome behind."""
+"""Attempts under way: each calls the handler and leaves one outcome behind."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from onthedot.clock import Clock
 from onthedot.core.instants import SECOND
-from onthedot.core.model import Definition, LeasedRun, Outcome
+from onthedot.core.model import Handling, LeasedRun, Outcome
 from onthedot.core.outcomes import Result, end_by_wish, settle, timed_out
-from onthedot.ids import Chance, job_id, run_id
+from onthedot.ids import Chance
 from onthedot.observe.events import warn
-from onthedot.roles.holding import Holding, Key, UnderWay
-from onthedot.roles.runners import Call, Runner
+from onthedot.roles.holding import Holding, Key, Stopped, UnderWay
+from onthedot.roles.runners import Call, Runner, failed
+
+STOP_S = 5.0
+"""How long a handler that was stopped may take to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,23 +36,29 @@ class Attempts:
     def __init__(self, bench: Workbench, holding: Holding) -> None:
         self._bench = bench
         self._holding = holding
+        self._quiet = asyncio.Event()
 
-    def start(self, run: LeasedRun, definition: Definition) -> None:
-        under_way = UnderWay(run, self._bench.clock.now())
-        self._holding.under_way[(run.job, run.run)] = under_way
-        loop = asyncio.get_running_loop()
-        under_way.task = loop.create_task(self._attempt(under_way, definition))
-        # A bare timer: asyncio.timeout would cost a short attempt more than all the rest of it.
-        under_way.timer = loop.call_later(definition.timeout_us / SECOND, _time_out, under_way)
+    def start(self, run: LeasedRun, handling: Handling) -> None:
+        under_way = UnderWay(run, handling, self._bench.clock.now())
+        self._holding.under_way[run.job, run.run] = under_way
+        call = Call(self._bench.installation, run, handling)
+        try:
+            under_way.stop = self._bench.runner.start(call, partial(self._done, under_way))
+        except Exception as error:  # noqa: BLE001  (a mistake in a runner must not take the worker with it)
+            self._done(under_way, failed(error))
+        if not under_way.ended:
+            # A bare timer: asyncio.timeout would cost a short attempt more than the rest of it.
+            loop = asyncio.get_running_loop()
+            under_way.timer = loop.call_later(
+                handling.timeout_us / SECOND, _stop, under_way, Stopped.TIMED_OUT
+            )
 
     def obey(self, key: Key, wish: str) -> None:
         """Somebody wants this run to end: one that waits ends now, one under way is stopped."""
         under_way = self._holding.under_way.get(key)
-        if under_way is not None and under_way.wish is None and under_way.task is not None:
+        if under_way is not None and under_way.stopped is None:
             under_way.wish = wish
-            under_way.task.cancel()
-            if not under_way.begun:  # a task cancelled before its first step takes none at all
-                self._end_by_wish(under_way)
+            _stop(under_way, Stopped.BY_WISH)
         waiting = self._holding.drop_waiting(key)
         if waiting is not None:
             self.end_unstarted(waiting, wish)
@@ -58,9 +69,11 @@ class Attempts:
 
     async def wait(self, grace_s: float) -> None:
         """Let what is under way end by itself, for so long."""
-        tasks = [each.task for each in self._holding.under_way.values() if each.task is not None]
-        if tasks:
-            await asyncio.wait(tasks, timeout=grace_s)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(grace_s):
+                while self._holding.under_way:
+                    self._quiet.clear()
+                    await self._quiet.wait()
 
     async def stop(self) -> list[LeasedRun]:
         """Stop what is still under way; returns the runs that have no outcome and are to be given
@@ -68,74 +81,59 @@ class Attempts:
         """
         rest = list(self._holding.under_way.values())
         for each in rest:
-            each.given_up = True
-            if each.task is not None:
-                each.task.cancel()
-        for each in rest:
-            if each.task is not None:
-                await asyncio.wait([each.task])
-        left = [each.run for each in rest if not each.ended]
-        for run in left:
-            self._holding.under_way.pop((run.job, run.run), None)
-        return left
+            _stop(each, Stopped.GIVEN_UP)
+        await self.wait(STOP_S)
+        deaf = [each for each in rest if not each.ended]
+        if deaf:
+            warn("run.does_not_stop", count=len(deaf), waited_s=STOP_S)
+        for each in deaf:
+            self._give_up(each)
+        return [each.run for each in rest if each.given_up]
 
-    async def _attempt(self, under_way: UnderWay, definition: Definition) -> None:
-        under_way.begun = True
-        result = await self._perform(under_way, definition)
-        if result is not None:
-            outcome = settle(
-                under_way.run,
-                definition,
-                result,
-                started=under_way.started,
-                now=self._bench.clock.now(),
-                jitter=self._bench.chance.jitter(),
+    def _done(self, under_way: UnderWay, result: Result | None) -> None:
+        """The runner's last word; None: the call was stopped."""
+        if under_way.ended:
+            return
+        run, started, now = under_way.run, under_way.started, self._bench.clock.now()
+        if result is None and under_way.stopped is Stopped.GIVEN_UP:
+            self._give_up(under_way)
+        elif result is None and under_way.stopped is Stopped.BY_WISH:
+            self._end(under_way, end_by_wish(run, under_way.wish, started=started, now=now))
+        else:
+            result = result or _unanswered(under_way)
+            jitter = 0.0 if result.error is None else self._bench.chance.jitter()
+            self._end(
+                under_way,
+                settle(run, under_way.handling, result, started=started, now=now, jitter=jitter),
             )
-            self._end(under_way, outcome)
-        elif under_way.wish is not None:
-            self._end_by_wish(under_way)
-        # Else the node gives the run up: whoever takes it next decides its outcome.
-
-    def _end_by_wish(self, under_way: UnderWay) -> None:
-        assert under_way.wish is not None
-        started = under_way.started if under_way.begun else None
-        now = self._bench.clock.now()
-        self._end(under_way, end_by_wish(under_way.run, under_way.wish, started=started, now=now))
 
     def _end(self, under_way: UnderWay, outcome: Outcome) -> None:
-        under_way.ended = True
-        if under_way.timer is not None:
-            under_way.timer.cancel()
+        self._leave(under_way)
         self._holding.end(under_way.run)
         self._bench.done(outcome)
 
-    async def _perform(self, under_way: UnderWay, definition: Definition) -> Result | None:
-        """Call the handler, no longer than the job allows. None: it was stopped from outside."""
-        try:
-            return await self._bench.runner.run(self._call(under_way.run, definition))
-        except asyncio.CancelledError:
-            if under_way.timed_out:
-                return timed_out(definition.timeout_us)
-            if under_way.wish is None and not under_way.given_up:
-                return Result(error="the handler was cancelled from within")
-            return None
-        except Exception as error:  # noqa: BLE001  (a mistake in a runner must not take the worker with it)
-            warn("runner.failed", error=f"{type(error).__name__}: {error}")
-            return Result(error=f"the runner failed: {type(error).__name__}: {error}")
+    def _give_up(self, under_way: UnderWay) -> None:
+        """Whoever takes the run next decides its outcome."""
+        under_way.given_up = True
+        self._leave(under_way)
 
-    def _call(self, run: LeasedRun, definition: Definition) -> Call:
-        return Call(
-            run_id=run_id(self._bench.installation, run.job, run.run),
-            job_id=job_id(run.job),
-            attempt=run.attempt,
-            scheduled_for=run.due,
-            url=definition.handler_url,
-            payload=definition.payload if run.payload is None else run.payload,
-        )
+    def _leave(self, under_way: UnderWay) -> None:
+        under_way.ended = True
+        if under_way.timer is not None:
+            under_way.timer.cancel()
+        del self._holding.under_way[under_way.run.job, under_way.run.run]
+        if not self._holding.under_way:
+            self._quiet.set()
 
 
-def _time_out(under_way: UnderWay) -> None:
-    """Its time is over: stop it, unless somebody else has stopped it already."""
-    if under_way.wish is None and under_way.task is not None:
-        under_way.timed_out = True
-        under_way.task.cancel()
+def _stop(under_way: UnderWay, why: Stopped) -> None:
+    """The first who stops it has his way."""
+    if under_way.stopped is None:
+        under_way.stopped = why
+        under_way.stop()
+
+
+def _unanswered(under_way: UnderWay) -> Result:
+    if under_way.stopped is Stopped.TIMED_OUT:
+        return timed_out(under_way.handling.timeout_us)
+    return Result(error="the handler was cancelled from within")

@@ -55,6 +55,15 @@ class Finisher:
         self._holding.forget((outcome.job, outcome.run) for outcome in group)
         return 0.0 if self._outcomes else IDLE_S
 
+    def refused(self) -> None:
+        """This node is dead: nothing that it has still to say will be written. That counts like
+        any other word that came too late.
+        """
+        group = self._outcomes
+        self._outcomes = []
+        self._holding.forget((outcome.job, outcome.run) for outcome in group)
+        self._count_stale(len(group))
+
     async def _finish(self, group: Sequence[Outcome]) -> None:
         """Write a group; one that the store cannot take is halved until the culprit is alone."""
         try:
@@ -64,12 +73,15 @@ class Finisher:
         except Exception as error:  # noqa: BLE001  (whatever the store cannot take)
             await self._narrow_down(group, error)
             return
-        self.stale += done.stale
+        self._count_stale(done.stale)
         self.repeated += done.repeated
-        if done.stale:
-            warn("run.stale", node=self._member.number, count=done.stale)
         if done.retry_at is not None:
             self._on_retry(done.retry_at)
+
+    def _count_stale(self, count: int) -> None:
+        self.stale += count
+        if count:
+            warn("run.stale", node=self._member.number, count=count)
 
     async def _narrow_down(self, group: Sequence[Outcome], error: Exception) -> None:
         if len(group) > 1:

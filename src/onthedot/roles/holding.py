@@ -3,38 +3,64 @@
 from __future__ import annotations
 
 import asyncio
-import heapq
+from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import Enum
+from operator import itemgetter
+from typing import NamedTuple
 
 from onthedot.clock import Clock
 from onthedot.core.instants import MILLISECOND, SECOND, Instant
-from onthedot.core.model import LeasedRun, RunRef
+from onthedot.core.model import Handling, LeasedRun, RunRef
 from onthedot.core.recovery import room_to_hold, room_to_lease
 
 Key = tuple[int, int]
+_AT = itemgetter(0)
+
+
+def _nothing() -> None: ...
+
 
 HAND_BACK_US = 250 * MILLISECOND
 """What could not be started within this of its instant, or of the moment it was taken if that
 came later, goes back to the queue, for a freer worker."""
 
 
+class Ready(NamedTuple):
+    """A waiting run with all that it takes to start it at its instant. `handling` None: nobody
+    knows any more how to execute it.
+    """
+
+    at: Instant
+    run: LeasedRun
+    handling: Handling | None
+
+
+class Stopped(Enum):
+    """Why an attempt was stopped before its time."""
+
+    TIMED_OUT = "timed out"
+    BY_WISH = "by wish"
+    GIVEN_UP = "given up"
+
+
 @dataclass(slots=True)
 class UnderWay:
-    """An attempt that has been started. `wish` is set when somebody wants it to end."""
+    """An attempt that has been started. `ended`: it has left its outcome, or was given up."""
 
     run: LeasedRun
+    handling: Handling
     started: Instant
-    task: asyncio.Task[None] | None = None
+    stop: Callable[[], object] = _nothing
     timer: asyncio.TimerHandle | None = None
-    begun: bool = False
-    timed_out: bool = False
-    given_up: bool = False
-    wish: str | None = None
+    stopped: Stopped | None = None
+    wish: str = ""
     shown: bool = False
     ended: bool = False
+    given_up: bool = False
 
 
 class Holding:
@@ -46,12 +72,14 @@ class Holding:
         self.slots = slots
         self.under_way: dict[Key, UnderWay] = {}
         self._waiting: dict[Key, LeasedRun] = {}
-        self._by_instant: list[tuple[Instant, int, Key]] = []
+        # By instant. What has left the waiting ones may still be in it: whoever reads it passes
+        # that over.
+        self._ready: list[Ready] = []
         self._hand_back_at: dict[Key, Instant] = {}
         self._ending: dict[Key, int] = {}
         self.claims = 0
+        self._promised = 0
         self._clock = clock
-        self._order = 0
         self._finished: deque[float] = deque()
 
     @property
@@ -70,26 +98,30 @@ class Holding:
             self._waiting[key] = run
             self._hand_back_at[key] = max(run.at, now) + HAND_BACK_US
 
-    def ready(self, run: LeasedRun) -> None:
-        """Let it be started at its instant, if it is still ours."""
-        key = (run.job, run.run)
-        if self._waiting.get(key) is run:
-            self._order += 1
-            heapq.heappush(self._by_instant, (run.at, self._order, key))
+    def ready(self, runs: Iterable[Ready]) -> None:
+        """Let these be started at their instants, if they are still ours."""
+        self._ready += [each for each in runs if self._is_waiting(each.run)]
+        self._ready.sort(key=_AT)  # two sorted parts: that is a merge
 
     @contextmanager
-    def claiming(self) -> Iterator[None]:
-        """Runs may be ours already whose claim has not been answered yet."""
+    def claiming(self, count: int) -> Iterator[int]:
+        """Around a claim of so many runs: they may be ours before it is answered, and take room
+        from the moment it is made.
+        """
         self.claims += 1
+        self._promised += count
         try:
-            yield
+            yield count
         finally:
+            self._promised -= count
             self.claims -= 1
 
     def room(self) -> int:
         """How many more runs may be claimed ahead."""
         return room_to_hold(
-            slots=self.slots, finished_last_second=self._pace(), unstarted=len(self._waiting)
+            slots=self.slots,
+            finished_last_second=self._pace(),
+            unstarted=len(self._waiting) + self._promised,
         )
 
     def room_to_lease(self) -> int:
@@ -97,7 +129,7 @@ class Holding:
         return room_to_lease(
             slots=self.slots,
             busy=len(self.under_way),
-            due=self._due(self._clock.now()),
+            due=self.due,
             finished_last_second=self._pace(),
         )
 
@@ -107,8 +139,10 @@ class Holding:
             self._finished.popleft()
         return len(self._finished)
 
-    def _due(self, now: Instant) -> int:
-        return sum(run.at <= now for run in self._waiting.values())
+    @property
+    def due(self) -> int:
+        """How many could be started now, had they a slot."""
+        return bisect_right(self._ready, self._clock.now(), key=_AT)
 
     def next_hand_back(self) -> Instant | None:
         """When the margin of a waiting run is over."""
@@ -116,21 +150,21 @@ class Holding:
 
     def next_at(self) -> Instant | None:
         """When the next run that can be started is due."""
-        while self._by_instant:
-            at, _, key = self._by_instant[0]
-            run = self._waiting.get(key)
-            if run is not None and run.at == at:
-                return at
-            heapq.heappop(self._by_instant)
-        return None
+        gone = next((n for n, each in enumerate(self._ready) if self._is_waiting(each.run)), None)
+        del self._ready[:gone]
+        return self._ready[0].at if self._ready else None
 
-    def take_due(self, now: Instant, limit: int) -> list[LeasedRun]:
+    def take_due(self, now: Instant, limit: int) -> list[Ready]:
         """Waiting runs whose instant has come, oldest first; they leave the waiting ones."""
-        due: list[LeasedRun] = []
-        while len(due) < limit and (at := self.next_at()) is not None and at <= now:
-            _, _, key = heapq.heappop(self._by_instant)
-            due.append(self._pop(key))
+        count = min(max(0, limit), bisect_right(self._ready, now, key=_AT))
+        due = [each for each in self._ready[:count] if self._is_waiting(each.run)]
+        del self._ready[:count]
+        for _, run, _ in due:
+            self._pop((run.job, run.run))
         return due
+
+    def _is_waiting(self, run: LeasedRun) -> bool:
+        return self._waiting.get((run.job, run.run)) is run
 
     def take_late(self, now: Instant) -> list[LeasedRun]:
         """Waiting runs that should have been started by now; they leave the waiting ones."""
@@ -148,9 +182,7 @@ class Holding:
 
     def end(self, run: LeasedRun) -> None:
         """The attempt is over; the run stays ours until the store has its outcome."""
-        key = (run.job, run.run)
-        self.under_way.pop(key, None)
-        self._ending[key] = run.fence
+        self._ending[run.job, run.run] = run.fence
         self._finished.append(self._clock.monotonic())
 
     def forget(self, keys: Iterable[Key]) -> None:

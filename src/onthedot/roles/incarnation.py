@@ -91,8 +91,12 @@ class Incarnation:
         self._finisher = Finisher(store, clock, member, self._holding, self._expect)
         self._finishing = Loop("finisher", self._finisher.step, clock)
         steward = Steward(store, clock, member, self._holding, self._attempts)
-        janitor = Janitor(store, clock, member, kit.retention_us, self._unowned, self._bereaved)
+        reconciliation = Loop("reconciliation", steward.reconcile, clock, sleep_s_max=RECONCILE_S)
+        # What failed may have been done all the same, with the answer lost on the way.
+        self.scheduler.loop.on_failure = self.worker.loop.on_failure = reconciliation.nudge
         self.heartbeat = Loop("heartbeat", member.step, clock)
+        janitor = Janitor(store, clock, member, kit.retention_us, self._unowned)
+        janitor.on_change = self._share_anew
         loops = {
             "": [self.heartbeat],
             "scheduler": [self.scheduler.loop],
@@ -101,7 +105,7 @@ class Incarnation:
                 self.worker.loop,
                 self._finishing,
                 Loop("signals", steward.listen, clock),
-                Loop("reconciliation", steward.reconcile, clock, sleep_s_max=RECONCILE_S),
+                reconciliation,
             ],
             "janitor": [
                 Loop("janitor", janitor.watch, clock),
@@ -122,9 +126,9 @@ class Incarnation:
         return self._finisher.pending
 
     @property
-    def in_hand(self) -> int:
-        """Runs that this node holds: waiting for their instant, under way, or ending."""
-        return self._holding.waiting + len(self._holding.under_way) + self._finisher.pending
+    def unstarted(self) -> int:
+        """Runs whose instant has come and that wait for a slot."""
+        return self._holding.due
 
     async def run(self, stop: asyncio.Event, *, grace_us: int) -> None:
         """Work until `stop`, then drain. Raises NodeDead when the others have given this
@@ -135,10 +139,16 @@ class Incarnation:
             await self.supervisor.during(self._drain(grace_us / SECOND))
         except NodeDead:
             warn("node.found_itself_dead", node=self.member.number)
+            await self._halt()
+            self._finisher.refused()
             raise
         finally:
-            await self.supervisor.cancel()
-            await self._attempts.stop()
+            await self._halt()
+
+    async def _halt(self) -> None:
+        """End every loop and every attempt now; those that have ended already stay so."""
+        await self.supervisor.cancel()
+        await self._attempts.stop()
 
     def _unowned(self, ats: Iterable[Instant] = ()) -> None:
         """There are runs for anybody, or will be at these instants."""
@@ -146,8 +156,10 @@ class Incarnation:
         self.worker.look(when)
         self._kit.tell("queue", when)
 
-    def _bereaved(self) -> None:
-        """A node has died: its shards are to be shared anew."""
+    def _share_anew(self) -> None:
+        """Nodes have come or gone. A heartbeat shares the shards anew; those of the dead would wait
+        for the next one otherwise.
+        """
         self.heartbeat.nudge()
         self._kit.tell("nodes", ())
 

@@ -22,6 +22,8 @@ KEYS_US = DAY
 
 
 class Janitor:
+    """`on_change` is called when nodes have come or gone: the shards are to be shared anew."""
+
     def __init__(
         self,
         store: Store,
@@ -29,15 +31,14 @@ class Janitor:
         member: Membership,
         retention_us: int,
         on_rescue: Callable[[], None],
-        on_death: Callable[[], None] = lambda: None,
     ) -> None:
         self.rescued = 0
+        self.on_change: Callable[[], None] = lambda: None
         self._store = store
         self._clock = clock
         self._member = member
         self._retention_us = retention_us
         self._on_rescue = on_rescue
-        self._on_death = on_death
         self._heard: dict[int, Heard] = {}
 
     async def watch(self) -> float:
@@ -46,16 +47,16 @@ class Janitor:
         alive = [node for node in await self._store.nodes.all() if not node.dead]
         stopwatch = self._clock.monotonic()
         beats = {node.number: node.beat_at for node in alive}
-        self._heard = listen(self._heard, beats, now=stopwatch)
+        before, self._heard = self._heard, listen(self._heard, beats, now=stopwatch)
         silent = 0
         if self._member.may_judge():
             silent = silent_before(self._heard, me=self._member.number, now=stopwatch)
         gone = self._gone(alive)
-        dead = await self._store.nodes.bury(silent_before=silent, gone=gone, now=now)
-        for node in dead:
+        buried = await self._store.nodes.bury(silent_before=silent, gone=gone, now=now)
+        for node in buried:
             warn("node.died", node=node, declared_by=self._member.number)
-        if dead:
-            self._on_death()
+        if buried or before.keys() != self._heard.keys():
+            self.on_change()
         rescued = await self._store.runs.rescue(limit=RESCUE_MAX, now=now)
         if rescued:
             self.rescued += rescued

@@ -19,7 +19,10 @@ SLEEP_S_MAX = 5.0
 
 
 class Loop:
-    """Drives one `step`, which returns how many seconds it has nothing to do."""
+    """Drives one `step`, which returns how many seconds it has nothing to do.
+
+    `on_failure` is called after each step that failed.
+    """
 
     def __init__(
         self,
@@ -31,6 +34,7 @@ class Loop:
     ) -> None:
         self.name = name
         self.trouble: str | None = None
+        self.on_failure: Callable[[], None] = lambda: None
         self.stepping_since: float | None = None
         self._step = step
         self._sleep_s_max = sleep_s_max
@@ -83,6 +87,7 @@ class Loop:
             error=self.trouble,
             where="" if isinstance(error, StoreError) else _where(error),
         )
+        self.on_failure()
         return min(BACKOFF_S_MAX, BACKOFF_S_MIN * 2.0 ** min(self._failures - 1, 10))
 
     async def _sleep(self, pause: float) -> None:

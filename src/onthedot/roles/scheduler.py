@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -33,8 +34,7 @@ class Hands(Protocol):
 
     @property
     def queues(self) -> tuple[str, ...]: ...
-    def room(self) -> int: ...
-    def claiming(self) -> AbstractContextManager[None]: ...
+    def claiming(self, most: int) -> AbstractContextManager[int]: ...
     def accept(self, runs: Sequence[LeasedRun]) -> None: ...
 
 
@@ -43,11 +43,8 @@ class NoHands:
 
     queues = ()
 
-    def room(self) -> int:
-        return 0
-
-    def claiming(self) -> AbstractContextManager[None]:
-        return nullcontext()
+    def claiming(self, most: int) -> AbstractContextManager[int]:
+        return nullcontext(0)
 
     def accept(self, runs: Sequence[LeasedRun]) -> None:
         assert not runs
@@ -88,13 +85,10 @@ class Scheduler:
         if not self._member.may_start():
             return SCAN_S
         now = self._clock.now()
-        more = False
         try:
-            for shards in self._groups():
-                more = await self._fire(shards, now, now + AHEAD) or more
+            self._busy = more = await self._fire_all(now, now + AHEAD)
         except Taken:
             return 0.0  # somebody was quicker, or a job was edited: read again
-        self._busy = more
         more = await self._promote(now, now + AHEAD) or more
         if more:
             return 0.0
@@ -106,8 +100,19 @@ class Scheduler:
         if at <= self._clock.now() + AHEAD:
             self.loop.nudge()
 
+    async def _fire_all(self, now: Instant, until: Instant) -> bool:
+        """Fire the groups side by side: while the store is at one, we are at another. Each comes to
+        its end, whatever becomes of the others.
+        """
+        claims = [self._fire(shards, now, until) for shards in self._groups()]
+        answers = await asyncio.gather(*claims, return_exceptions=True)
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+        return any(answers)
+
     def _groups(self) -> list[frozenset[int]]:
-        """All shards at once; a few at a time when there is more than one claim can take.
+        """All shards in one; in several groups when there is more than one claim can take.
 
         Entries of one shard that go back together share rows: the more of them, the cheaper.
         """
@@ -162,19 +167,19 @@ class Scheduler:
     async def _carry_out(self, plan: Plan, now: Instant) -> None:
         for entry, why in plan.broken:
             warn("clock.set_aside", job=entry.job, version=entry.version, why=why)
-        with self._hands.claiming():
-            leased = await self._store.clock.fire(plan, lessee=self._lessee(), now=now)
+        with self._hands.claiming(len(plan.runs)) as own:
+            leased = await self._store.clock.fire(plan, lessee=self._lessee(own), now=now)
             self._hands.accept(leased)
         if len(leased) < len(plan.runs):
             mine = {(run.job, run.run) for run in leased}
             self._on_unowned({run.at for run in plan.runs if (run.job, run.run) not in mine})
 
     async def _promote(self, now: Instant, until: Instant) -> bool:
-        with self._hands.claiming():
+        with self._hands.claiming(PROMOTE_MAX) as own:
             promoted = await self._store.runs.promote(
                 self._member.shards,
                 until=until,
-                lessee=self._lessee(),
+                lessee=self._lessee(own),
                 limit=PROMOTE_MAX,
                 now=now,
             )
@@ -183,8 +188,8 @@ class Scheduler:
             self._on_unowned(promoted.unowned)
         return promoted.moved >= PROMOTE_MAX
 
-    def _lessee(self) -> Lessee:
-        return Lessee(self._member.number, self._hands.room(), self._hands.queues)
+    def _lessee(self, own: int) -> Lessee:
+        return Lessee(self._member.number, own, self._hands.queues)
 
     async def _learn(self, entries: Sequence[Entry]) -> None:
         """Rules never change, so each is fetched once; the memory is emptied when it grows too

@@ -16,7 +16,9 @@ from onthedot.store.contract import Store
 
 SIGNALS_S = 0.25
 RECONCILE_S = LEASE_US / SECOND
-DOUBT_S = 2.0
+DOUBT_S = 0.5
+"""Until what memory does not know is looked at again. It need not be long: the second look waits
+until no claim is under way, and then every claim that the first one met has been answered."""
 
 
 class Steward:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from onthedot.clock import Clock
+from onthedot.errors import LoopEnded
 from onthedot.roles.loop import Loop
 
 STALLED_S = 30.0
@@ -27,15 +28,13 @@ class Supervisor:
         """Run the loops until `stop`, then return with all of them still going, for the drain.
 
         A loop that ends by an exception (the node was declared dead) ends the others at once,
-        and the exception is raised here.
+        and the exception is raised here; LoopEnded if it was cancelled by whoever it called.
         """
         self._tasks = [asyncio.create_task(loop.run(), name=loop.name) for loop in self._loops]
         stopped = asyncio.create_task(stop.wait(), name="stop")
         try:
             await asyncio.wait([*self._tasks, stopped], return_when=asyncio.FIRST_COMPLETED)
-            for task in self._tasks:
-                if task.done() and not task.cancelled():
-                    task.result()
+            self._raise_failures()
         except BaseException:
             await self.cancel()
             raise
@@ -49,13 +48,19 @@ class Supervisor:
             while not task.done():
                 going = [loop for loop in self._tasks if not loop.done()]
                 await asyncio.wait([task, *going], return_when=asyncio.FIRST_COMPLETED)
-                for loop in self._tasks:
-                    if loop.done() and not loop.cancelled():
-                        loop.result()
+                self._raise_failures()
             task.result()
         finally:
             task.cancel()
             await asyncio.wait([task])
+
+    def _raise_failures(self) -> None:
+        """A node that works without one of its loops would look well and do half of its duty."""
+        for task in self._tasks:
+            if task.cancelled():
+                raise LoopEnded(f"{task.get_name()} was cancelled from within")
+            if task.done():
+                task.result()
 
     async def stop(self, *loops: Loop) -> None:
         """End these loops in order, each after the step it is in."""

@@ -2,7 +2,7 @@
 
 It gets runs in two ways: claimed ahead by the scheduler of the same node, or leased from the queue.
 Two loops: the starter looks only at memory, so that no start ever waits for the store; the other
-one fetches definitions, takes runs from the queue and gives runs back.
+one fetches what it must know of the jobs, takes runs from the queue and gives runs back.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 
 from onthedot.clock import Clock
-from onthedot.core.firing import VersionRef
 from onthedot.core.instants import MILLISECOND, SECOND, Instant
 from onthedot.core.model import LeasedRun
 from onthedot.errors import NodeDead, StoreError
 from onthedot.observe.events import warn
 from onthedot.roles.attempt import Attempts
-from onthedot.roles.definitions import Definitions
+from onthedot.roles.handlings import Handlings
 from onthedot.roles.holding import Holding, ref
 from onthedot.roles.loop import Loop
 from onthedot.roles.membership import Membership
@@ -25,6 +24,9 @@ from onthedot.store.contract import Store
 
 POLL_S = 0.5
 MAY_NOT_START_S = 0.25
+START_MAX = 500
+"""Runs that are started in one step: everybody else gets a turn in between."""
+
 LOOK_US = 5 * MILLISECOND
 """Instants at which runs are anybody's are remembered so finely: at most 200 for a second ahead."""
 
@@ -48,7 +50,7 @@ class Worker:
         self._member = member
         self._holding = holding
         self._attempts = attempts
-        self._definitions = Definitions(store)
+        self._handlings = Handlings(store)
         self._fresh: list[LeasedRun] = []
         self._polled_at = clock.monotonic() - POLL_S
         self._looks: set[Instant] = {clock.now()}
@@ -57,15 +59,13 @@ class Worker:
 
     # What the scheduler of this node sees
 
-    def room(self) -> int:
-        """How many runs the scheduler may lease to us now: none while others queue already."""
+    def claiming(self, most: int) -> AbstractContextManager[int]:
+        """Around a claim of at most so many runs, until they are accepted. Gives how many of them
+        may be leased to us: none while others queue already.
+        """
         if self._draining or (self._backlog and self._holding.free_slots <= 0):
-            return 0
-        return self._holding.room()
-
-    def claiming(self) -> AbstractContextManager[None]:
-        """Around every call that may bring us runs, until they are accepted."""
-        return self._holding.claiming()
+            most = 0
+        return self._holding.claiming(min(most, self._holding.room()))
 
     def accept(self, runs: Sequence[LeasedRun]) -> None:
         """Take over runs that are leased to this node."""
@@ -99,7 +99,7 @@ class Worker:
         return max(0.0, min(POLL_S, (next_at - self._clock.now()) / SECOND))
 
     async def step(self) -> float:
-        await self._load_definitions()
+        await self._load_handlings()
         if not self._member.may_start():
             return MAY_NOT_START_S
         self._start_due()
@@ -117,31 +117,24 @@ class Worker:
     def _start_due(self) -> None:
         if self._draining:
             return
-        for run in self._holding.take_due(self._clock.now(), self._holding.free_slots):
-            version = VersionRef(run.job, run.version)
-            if not self._definitions.is_loaded(version):
-                self.accept([run])  # its definition made room for others: fetch it again
-            elif (definition := self._definitions.get(version)) is not None:
-                self._attempts.start(run, definition)
+        limit = min(self._holding.free_slots, START_MAX)
+        for _, run, handling in self._holding.take_due(self._clock.now(), limit):
+            if handling is not None:
+                self._attempts.start(run, handling)
             else:
                 # Its job was deleted and even the version forgotten while the run came to us.
                 self._attempts.end_unstarted(run, "job deleted")
 
-    async def _load_definitions(self) -> None:
+    async def _load_handlings(self) -> None:
         """Before their instant, so that a start waits for no store. More may come meanwhile."""
         while self._fresh:
-            await self._definitions.load(VersionRef(run.job, run.version) for run in self._fresh)
+            await self._handlings.load(self._fresh)
             self._make_ready()
 
     def _make_ready(self) -> None:
-        """Let those be started whose definition is known."""
-        unknown: list[LeasedRun] = []
-        for run in self._fresh:
-            if self._definitions.is_loaded(VersionRef(run.job, run.version)):
-                self._holding.ready(run)
-            else:
-                unknown.append(run)
-        self._fresh = unknown
+        """Let those be started of whose job we know how."""
+        ready, self._fresh = self._handlings.match(self._fresh)
+        self._holding.ready(ready)
         self.starting.nudge()
 
     async def _hand_back(self) -> None:
@@ -165,7 +158,7 @@ class Worker:
             return
         self._polled_at = now
         self._looks -= asked
-        with self.claiming():
+        with self._holding.claiming(room):
             leased = await self._store.runs.lease(
                 self._member.number, self.queues, limit=room, now=self._clock.now()
             )

@@ -4,16 +4,46 @@ text.
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Mapping
+from itertools import compress
+from operator import attrgetter, ne
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
-from onthedot.core.model import Backoff, Definition, Once, Rule, Schedule
-from onthedot.core.schedules import from_spec, to_spec
+from onthedot.core.instants import HOUR, MINUTE, SECOND
+from onthedot.core.model import Backoff, Definition, Handling, Once, Rule, Schedule
+from onthedot.core.schedules import Cron, Every, from_spec, to_spec
 from onthedot.core.states import Status
 
-_KEPT = tuple(each.name for each in fields(Definition) if each.name != "payload")
+_UNSAID: Mapping[str, Any] = MappingProxyType(
+    {
+        "schedule": None,
+        "timezone": "UTC",
+        "key": None,
+        "namespace": "default",
+        "owner": None,
+        "timeout_us": 60 * SECOND,
+        "retries": 3,
+        "backoff": Backoff(initial_us=SECOND, factor=2.0, max_us=HOUR),
+        "queue": "default",
+        "priority": 5,
+        "guarantee": "at_least_once",
+        "catch_up": "latest",
+        "catch_up_window_us": MINUTE,
+        "overlap": "allow",
+        "tags": (),
+        "paused": False,
+    }
+)
+"""What the text of a definition leaves out. Part of the format: these values stay, even if the
+defaults of the API change one day.
+"""
+
+_KEPT = ("name", "handler_url", *_UNSAID)
+_kept_values = attrgetter(*_KEPT)
+_unsaid_values = (object(), object(), *_UNSAID.values())
 
 STATUS_CODES = {
     Status.SUCCEEDED: 1,
@@ -31,17 +61,37 @@ STATUS_OF_CODE = {code: status for status, code in STATUS_CODES.items()} | {RETR
 
 def definition_text(definition: Definition) -> str:
     """A definition without its payload, which has a column of its own."""
-    values = {name: getattr(definition, name) for name in _KEPT}
-    values["schedule"] = _schedule_spec(definition.schedule)
-    return _text(values)
+    values = _kept_values(definition)
+    said = dict(compress(zip(_KEPT, values, strict=False), map(ne, values, _unsaid_values)))
+    if definition.schedule is not None:
+        said["schedule"] = _schedule_spec(definition.schedule)
+    return _text(said)
 
 
 def definition_from(text: str, payload: str) -> Definition:
-    values: dict[str, Any] = msgspec.json.decode(text)
+    values: dict[str, Any] = {**_UNSAID, **msgspec.json.decode(text)}
     values["schedule"] = _schedule_from(values["schedule"])
-    values["backoff"] = Backoff(**values["backoff"])
+    if not isinstance(values["backoff"], Backoff):
+        values["backoff"] = Backoff(**values["backoff"])
     values["tags"] = tuple(values["tags"])
     return Definition(payload=payload, **values)
+
+
+class _Handling(msgspec.Struct):
+    """The part of a definition's text that a worker needs; the rest is passed over unread."""
+
+    handler_url: str
+    timeout_us: int = _UNSAID["timeout_us"]
+    retries: int = _UNSAID["retries"]
+    backoff: Backoff = _UNSAID["backoff"]
+
+
+_HANDLING = msgspec.json.Decoder(_Handling)
+
+
+def handling_from(text: str, payload: str) -> Handling:
+    read = _HANDLING.decode(text)
+    return Handling(read.handler_url, payload, read.timeout_us, read.retries, read.backoff)
 
 
 def rule_text(rule: Rule) -> str:
@@ -61,10 +111,8 @@ def rule_from(text: str) -> Rule:
     return Rule(**values | {"schedule": from_spec(values["schedule"])})
 
 
-def _schedule_spec(schedule: Schedule) -> dict[str, str | int] | None:
-    if isinstance(schedule, Once):
-        return {"at": schedule.at}
-    return None if schedule is None else to_spec(schedule)
+def _schedule_spec(schedule: Cron | Every | Once) -> dict[str, str | int]:
+    return {"at": schedule.at} if isinstance(schedule, Once) else to_spec(schedule)
 
 
 def _schedule_from(spec: dict[str, Any] | None) -> Schedule:

@@ -17,6 +17,7 @@ from onthedot.core.firing import Plan, VersionRef
 from onthedot.core.instants import Instant
 from onthedot.core.model import (
     Definition,
+    Handling,
     Job,
     LeasedRun,
     Outcome,
@@ -119,8 +120,8 @@ class JobVerbs(Protocol):
         """Jobs, newest first, with numbers under `before`."""
         ...
 
-    async def definitions(self, refs: Sequence[VersionRef]) -> Mapping[VersionRef, Definition]:
-        """Definitions of these versions, superseded ones included; what is gone is left out."""
+    async def handlings(self, refs: Sequence[VersionRef]) -> Mapping[VersionRef, Handling]:
+        """How to execute these versions, superseded ones included; what is gone is left out."""
         ...
 
 

@@ -35,10 +35,12 @@ class Lessee(NamedTuple):
 
     def share(self, runs: Sequence[NewRun]) -> tuple[list[NewRun], list[NewRun]]:
         """The node's own runs, and the rest; both in the given order."""
+        if not self.queues:
+            return list(runs[: self.own]), list(runs[self.own :])
         mine: list[NewRun] = []
         rest: list[NewRun] = []
         for run in runs:
-            takes = len(mine) < self.own and (not self.queues or run.queue in self.queues)
+            takes = len(mine) < self.own and run.queue in self.queues
             (mine if takes else rest).append(run)
         return mine, rest
 

@@ -2,28 +2,91 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
 
 from onthedot.core.instants import Instant
+from onthedot.core.model import Handling, LeasedRun
 from onthedot.core.outcomes import Result
+from onthedot.ids import job_id, run_id
+from onthedot.observe.events import warn
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """One attempt, as the handler sees it. `run_id` is the same for every attempt of a run."""
+class Call(NamedTuple):
+    """One attempt, as the handler sees it. What it does not ask for is not worked out."""
 
-    run_id: str
-    job_id: str
-    attempt: int
-    scheduled_for: Instant
-    url: str
-    payload: str
+    installation: str
+    run: LeasedRun
+    handling: Handling
+
+    @property
+    def run_id(self) -> str:
+        """The same for every attempt of a run."""
+        return run_id(self.installation, self.run.job, self.run.run)
+
+    @property
+    def job_id(self) -> str:
+        return job_id(self.run.job)
+
+    @property
+    def attempt(self) -> int:
+        return self.run.attempt
+
+    @property
+    def scheduled_for(self) -> Instant:
+        return self.run.due
+
+    @property
+    def url(self) -> str:
+        return self.handling.handler_url
+
+    @property
+    def payload(self) -> str:
+        return self.handling.payload if self.run.payload is None else self.run.payload
+
+
+Done = Callable[[Result | None], None]
+"""Takes the result; None: the call was stopped before it had one."""
+
+Stop = Callable[[], object]
 
 
 class Runner(Protocol):
-    async def run(self, call: Call) -> Result:
-        """Execute the call. It is cancelled when its time is over or somebody wants it to end."""
+    def start(self, call: Call, done: Done) -> Stop:
+        """Begin the call and return at once. `done` is called exactly once, perhaps before this
+        returns. The returned function asks the call to end before its time.
+        """
         ...
 
     async def close(self) -> None: ...
+
+
+class TaskRunner(ABC):
+    """A runner whose calls are coroutines: each is a task of its own."""
+
+    @abstractmethod
+    async def run(self, call: Call) -> Result: ...
+
+    def start(self, call: Call, done: Done) -> Stop:
+        task = asyncio.get_running_loop().create_task(self.run(call))
+        # A callback comes in any case, also to a task that is cancelled before its first step.
+        task.add_done_callback(lambda ended: done(_result(ended)))
+        return task.cancel
+
+    @abstractmethod
+    async def close(self) -> None: ...
+
+
+def _result(task: asyncio.Task[Result]) -> Result | None:
+    if task.cancelled():
+        return None
+    error = task.exception()
+    return task.result() if error is None else failed(error)
+
+
+def failed(error: BaseException) -> Result:
+    """A mistake in a runner is the failure of an attempt, never that of the worker."""
+    warn("runner.failed", error=f"{type(error).__name__}: {error}")
+    return Result(error=f"the runner failed: {type(error).__name__}: {error}")

@@ -10,7 +10,7 @@ import aiohttp
 
 from onthedot.core.instants import format_instant
 from onthedot.core.outcomes import OUTPUT_BYTES_MAX, Result, http_result
-from onthedot.roles.runners import Call
+from onthedot.roles.runners import Call, TaskRunner
 
 # Many servers close an idle connection after 5 s, some after 2: a connection kept longer would
 # now and then be closed just as we use it, and fail an attempt for nothing.
@@ -20,7 +20,7 @@ _NO_TIMEOUT = aiohttp.ClientTimeout(total=None)
 _COMMON = MappingProxyType({"Content-Type": "application/json"})
 
 
-class HttpRunner:
+class HttpRunner(TaskRunner):
     def __init__(self, *, version: str) -> None:
         # limit=0: the worker's slots bound how many calls are under way. No cookies, no proxies
         # from the environment: a callback is what the job says, and nothing else.

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from itertools import repeat, starmap
+from operator import attrgetter
+from typing import NamedTuple
 
 from onthedot.core.firing import Plan
 from onthedot.core.instants import MILLISECOND, MINUTE, SECOND, Instant
@@ -23,6 +26,11 @@ RESCAN_US = SECOND
 """How often a peek begins at the oldest entry again, to find what was added behind its cursor."""
 
 
+_PLACE = attrgetter("slot", "shard", "id")
+_DUE = attrgetter("due")
+_INSTANT = attrgetter("at", "job", "run")
+
+
 class PackedRow(NamedTuple):
     """One row of the near level, as it was read."""
 
@@ -35,8 +43,37 @@ class PackedRow(NamedTuple):
     rules: list[int]
 
     def entries(self) -> list[Entry]:
-        columns = zip(self.dues, self.jobs, self.versions, self.rules, strict=True)
-        return [Entry(self.shard, *each) for each in columns]
+        columns = zip(repeat(self.shard), self.dues, self.jobs, self.versions, self.rules)
+        return list(starmap(Entry, columns))
+
+    def parted(self, until: Instant) -> tuple[list[Entry], list[Entry]]:
+        """The entries that are due, and the others."""
+        entries = self.entries()
+        if max(self.dues) <= until:
+            return entries, []
+        return (
+            [entry for entry in entries if entry.due <= until],
+            [entry for entry in entries if entry.due > until],
+        )
+
+
+class Source(NamedTuple):
+    """Where the entries of a peek lie: `rows` hold them, and `left`, which are not due yet."""
+
+    rows: list[PackedRow]
+    entries: list[Entry]
+    left: list[Entry]
+
+    def of(self, taken: Sequence[Entry]) -> Source:
+        """The part that holds these entries. Usually they are all that was read."""
+        if taken == self.entries:
+            return self
+        wanted = set(taken)
+        rows = [row for row in self.rows if not wanted.isdisjoint(row.entries())]
+        held = [entry for row in rows for entry in row.entries()]
+        if not wanted.issubset(held):
+            raise Taken("these entries were not read by the peek that the plan was made from")
+        return Source(rows, list(taken), [entry for entry in held if entry not in wanted])
 
 
 class Clock:
@@ -65,24 +102,25 @@ class Clock:
         self, rows: Sequence[PackedRow], until: Instant, each: int, limit: int
     ) -> Peeked:
         """Whole rows are taken, up to the limit; what is not due yet in them stays behind."""
-        taken: list[PackedRow] = []
-        entries: list[Entry] = []
-        counts: dict[int, int] = {}
+        source = Source([], [], [])
+        entries = source.entries
+        counts: Counter[int] = Counter()
         more = False
-        for row in sorted(rows, key=lambda row: (row.slot, row.shard, row.id)):
-            if counts.get(row.shard, 0) >= each or len(entries) >= limit:
-                more = more or min(row.dues) <= until
+        for row in sorted(rows, key=_PLACE):
+            if min(row.dues) > until:
                 continue
-            due = [entry for entry in row.entries() if entry.due <= until]
-            if due:
-                taken.append(row)
-                entries += due
-                counts[row.shard] = counts.get(row.shard, 0) + len(due)
-        entries.sort(key=lambda entry: entry.due)
-        entries, taken, more = _within(entries, taken, limit, more)
-        more = more or any(count >= each for count in counts.values())
-        cuts = await self._cuts_of(entries)
-        return Peeked(entries, cuts, more, tuple(taken))
+            if counts[row.shard] >= each or (entries and len(entries) + len(row.jobs) > limit):
+                more = True
+                continue
+            due, left = row.parted(until)
+            source.rows.append(row)
+            source.left.extend(left)
+            entries += due
+            counts[row.shard] += len(due)
+        entries.sort(key=_DUE)
+        more = more or len(entries) > limit or any(count >= each for count in counts.values())
+        cuts = await self._cuts_of(entries + source.left)
+        return Peeked(entries[:limit], cuts, more, source)
 
     async def _split(self, shards: Sequence[int], until: Instant) -> None:
         """Split the far slots that come up soon; rarely a call, since the answer is remembered."""
@@ -96,33 +134,32 @@ class Clock:
     async def _cuts_of(self, entries: Sequence[Entry]) -> list[Cut]:
         if not entries or not await self._database.value(SQL["clock.any_cut"]):
             return []
-        jobs, versions = [e.job for e in entries], [e.version for e in entries]
-        rows = await self._database.rows(SQL["clock.cuts_of"], jobs, versions)
+        versions = [(entry.job, entry.version) for entry in entries]
+        rows = await self._database.rows(SQL["clock.cuts_of"], versions)
         return [Cut(*row) for row in rows]
 
     async def fire(self, plan: Plan, *, lessee: Lessee, now: Instant) -> list[LeasedRun]:
-        in_order = sorted(plan.runs, key=lambda run: (run.at, run.job, run.run))
-        mine, rest = lessee.share(in_order)
-        values = _firing(plan, [*mine, *rest], lessee.node, len(mine), now)
+        source = _source(plan)
+        mine, rest = lessee.share(sorted(plan.runs, key=_INSTANT))
+        values = _firing(plan, source, (mine, rest), lessee.node, now)
         if plan.later or plan.records or plan.closed or plan.ended or plan.broken:
             made = await self._database.transaction(lambda db: _fire_fully(db, plan, values, now))
         else:
             made = await self._database.value(SQL["clock.fire"], *values)
-        self._advance(plan)
-        if made < len(in_order):
+        self._advance(source)
+        if made < len(plan.runs):
             mine = await self._made(mine, lessee.node)
         return [LeasedRun(*run[:7], 1, 0, 1, run.payload) for run in mine]
 
     async def _made(self, runs: Sequence[NewRun], node: int) -> list[NewRun]:
         """Those that were made: some instant had its fate already."""
-        columns = _columns(runs, 2)
-        rows = await self._database.rows(SQL["clock.made"], *columns, node)
+        rows = await self._database.rows(SQL["clock.made"], runs, node)
         made = {tuple(row) for row in rows}
         return [run for run in runs if (run.job, run.run) in made]
 
-    def _advance(self, plan: Plan) -> None:
+    def _advance(self, source: Source) -> None:
         """Begin the next peek where this claim ended: what lies before was taken by it."""
-        for row in _source(plan):
+        for row in source.rows:
             self._low[row.shard] = max(self._low.get(row.shard, 0), row.slot)
 
     async def rules(self, ids: Sequence[int]) -> dict[int, Rule]:
@@ -135,65 +172,41 @@ class Clock:
         return found
 
 
-def _within(
-    entries: list[Entry], taken: list[PackedRow], limit: int, more: bool
-) -> tuple[list[Entry], list[PackedRow], bool]:
-    """Cut to the limit: entries beyond it go back with what is left of their rows."""
-    if len(entries) <= limit:
-        return entries, taken, more
-    kept = entries[:limit]
-    wanted = set(kept)
-    return kept, [row for row in taken if not wanted.isdisjoint(row.entries())], True
-
-
-def _source(plan: Plan) -> tuple[PackedRow, ...]:
-    assert isinstance(plan.source, tuple) or not plan.taken, "a plan is made from a peek"
-    return plan.source if isinstance(plan.source, tuple) else ()
+def _source(plan: Plan) -> Source:
+    assert isinstance(plan.source, Source) or not plan.taken, "a plan is made from a peek"
+    return plan.source.of(plan.taken) if isinstance(plan.source, Source) else Source([], [], [])
 
 
 def _firing(
-    plan: Plan, runs: Sequence[NewRun], node: int, own: int, now: Instant
+    plan: Plan,
+    source: Source,
+    runs: tuple[list[NewRun], list[NewRun]],
+    node: int,
+    now: Instant,
 ) -> tuple[object, ...]:
     """The arguments of `fire`. What a packed row holds beyond the taken entries goes back."""
-    taken = set(plan.taken)
-    rows = [row for row in _source(plan) if not taken.isdisjoint(row.entries())]
-    held = {entry for row in rows for entry in row.entries()}
-    if not taken <= held:
-        raise Taken("these entries were not read by the peek that the plan was made from")
-    put = [*plan.put_back, *(held - taken)]
-    owners = [node if place < own else None for place in range(len(runs))]
-    versions = _versions(plan.taken)
-    known = sum(1 + cut.deleted for cut in plan.cuts if (cut.job, cut.version) in versions)
+    mine, rest = runs
+    known = 0
+    if plan.cuts:
+        read = {(entry.job, entry.version) for entry in source.entries + source.left}
+        known = sum(1 + cut.deleted for cut in plan.cuts if (cut.job, cut.version) in read)
     return (
-        *(node, now, plan.until, sorted({row.shard for row in rows})),
-        *([row.shard for row in rows], [row.slot for row in rows], [row.id for row in rows]),
-        *([e.job for e in plan.taken], [e.version for e in plan.taken], known),
-        *_columns(put, 5),
-        *_columns(runs, 7),
-        *(owners, FAR_US, NEAR_US),
+        *(node, now, plan.until, sorted({row.shard for row in source.rows})),
+        *([row[:3] for row in source.rows], known),
+        *(plan.put_back + source.left, mine + rest, len(mine), FAR_US, NEAR_US),
     )
-
-
-def _versions(entries: Sequence[Entry]) -> set[tuple[int, int]]:
-    return {(entry.job, entry.version) for entry in entries}
-
-
-def _columns(rows: Sequence[tuple[Any, ...]], width: int) -> list[list[Any]]:
-    """The first columns of these rows, as `unnest` wants them; no rows give empty columns."""
-    return [[row[place] for row in rows] for place in range(width)]
 
 
 async def _fire_fully(db: Connection, plan: Plan, values: tuple[object, ...], now: Instant) -> int:
     """A claim with something rare in it: further statements in the same transaction."""
     made = int(await db.fetchval(SQL["clock.fire"], *values))
     if plan.later:
-        columns = _columns(plan.later, 7)
-        await db.execute(SQL["clock.insert_waiting"], *columns)
+        await db.execute(SQL["clock.insert_waiting"], plan.later)
     await record_ranges(db, plan.records, now)
     if plan.closed:
-        await db.execute(SQL["clock.close_cuts"], *_columns(plan.closed, 2))
+        await db.execute(SQL["clock.close_cuts"], plan.closed)
     if plan.ended:
-        await db.execute(SQL["clock.disarm"], *_columns(plan.ended, 2))
+        await db.execute(SQL["clock.disarm"], plan.ended)
     for entry, why in plan.broken:
         broken = (entry.job, entry.version, entry.due, entry.rule, why, now)
         await db.execute(SQL["clock.set_aside"], *broken)
@@ -229,4 +242,4 @@ async def intern_rules(db: Connection, rules: Iterable[Rule]) -> dict[Rule, int]
 async def put_entries(db: Connection, entries: Sequence[Entry]) -> None:
     """Add entries; the caller holds their shards' locks."""
     if entries:
-        await db.execute(SQL["clock.put"], *_columns(entries, 5), FAR_US, NEAR_US)
+        await db.execute(SQL["clock.put"], entries, FAR_US, NEAR_US)

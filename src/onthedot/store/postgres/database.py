@@ -24,12 +24,19 @@ TRIES = 5
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolSettings:
     """`prepared` off is for a pooler in transaction mode: the next transaction has another session,
-    which has never heard of a statement that was prepared.
+    which has never heard of a statement that was prepared. `still_s`: a transaction whose client
+    stands still for so long, between two statements or while an answer waits to be taken, is ended
+    by the database.
+
+    Without that a process that is frozen, or whose machine has vanished, keeps its locks: nobody
+    else can claim from the shard it was writing to, and its own row cannot be locked to declare it
+    dead. Below the lease, so that whoever waits for it does not lose its own.
     """
 
     size: int = 10
     timeout_s: float = 15.0
     prepared: bool = True
+    still_s: float = 5.0
 
 
 class Database:
@@ -45,17 +52,17 @@ class Database:
         try:
             pool = await asyncpg.create_pool(
                 url,
-                min_size=1,
+                # A floor would be restored in the background, with a traceback in the log whenever
+                # the database is away.
+                min_size=0,
                 max_size=settings.size,
                 command_timeout=settings.timeout_s,
                 statement_cache_size=200 if settings.prepared else 0,
-                # Nothing else: a pooler refuses what it does not know. Plans are pinned inside
-                # the functions.
-                server_settings={"application_name": "onthedot"},
+                server_settings=_session(settings),
                 init=_learn_types,
                 reset=_leave_as_it_is,
             )
-        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError) as error:
+        except FOREIGN as error:
             raise translated(error) from error
         assert pool is not None
         return cls(pool)
@@ -120,7 +127,7 @@ class Database:
                 yield connection
         except _AGAIN:
             raise
-        except _FOREIGN as error:
+        except FOREIGN as error:
             raise translated(error) from error
         finally:
             self._under_way -= 1
@@ -128,14 +135,30 @@ class Database:
                 self._idle.set()
 
 
+def _session(settings: PoolSettings) -> dict[str, str]:
+    """A pooler refuses the rest, and has an idle_transaction_timeout of its own."""
+    if not settings.prepared:
+        return {"application_name": "onthedot"}
+    still_ms = f"{settings.still_s * 1_000:.0f}"
+    return {
+        "application_name": "onthedot",
+        # Plans are pinned inside the functions; compiling costs more than it saves.
+        "jit": "off",
+        "idle_in_transaction_session_timeout": still_ms,
+        "tcp_user_timeout": still_ms,
+    }
+
+
 async def _learn_types(connection: asyncpg.Connection) -> None:
-    """The driver asks what an array is when it first meets one, by a query for which PostgreSQL
+    """The driver asks what a type is when it first meets one, by a query for which PostgreSQL
     may compile code for a second, and it asks on every connection. So it is made to ask once for
     all, where compiling is off: in one transaction, since a pooler may be in between.
     """
     async with connection.transaction():
         await connection.execute(SQL["schema.uncompiled"])
-        await connection.fetchrow(SQL["schema.types"], [], [], [], [])
+        await connection.fetchrow(SQL["schema.types"], *[()] * 4)
+        if await connection.fetchval(SQL["schema.has_types"]):
+            await connection.fetchrow(SQL["schema.own_types"], *[()] * 6)
 
 
 async def _leave_as_it_is(connection: asyncpg.Connection) -> None:
@@ -145,7 +168,14 @@ async def _leave_as_it_is(connection: asyncpg.Connection) -> None:
 
 
 _AGAIN = (asyncpg.DeadlockDetectedError, asyncpg.CheckViolationError)
-_FOREIGN = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
+FOREIGN = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    # A connection that the server has ended, used before the driver has understood that.
+    asyncpg.InternalClientError,
+    OSError,
+    TimeoutError,
+)
 
 _OURS = {
     "OT001": Taken("a job was changed after its entry had been read"),
@@ -153,8 +183,9 @@ _OURS = {
 }
 # A prepared statement that is not there, and one that is there already.
 _NOT_OUR_SESSION = ("26000", "42P05")
+_NOT_OURS_TO_SET = "unsupported startup parameter"
 # Classes of SQLSTATE that say: the server or the way to it does not answer as it should just now.
-_UNAVAILABLE = ("08", "57", "53", "25006", "40", "55")
+_UNAVAILABLE = ("08", "57", "53", "25006", "25P03", "40", "55", "58")
 
 
 def translated(error: Exception) -> Exception:
@@ -172,10 +203,10 @@ def translated(error: Exception) -> Exception:
             "the database's disk is full: nothing was written",
             hint="Free some space; the server goes on by itself.",
         )
-    if state in _NOT_OUR_SESSION:
+    if state in _NOT_OUR_SESSION or _NOT_OURS_TO_SET in str(error):
         return StoreError(
             f"{_first_line(error)}; behind a pooler in transaction mode set prepared = no",
-            hint="Statements are prepared in a session, and the pooler gave us another one.",
+            hint="Sessions are ours for one transaction there: nothing is prepared or set in them.",
         )
     if state.startswith("28"):
         return StoreError(f"the database refuses us: {error}", hint="Check user and password.")

@@ -19,7 +19,7 @@ import asyncpg
 
 from onthedot.clock import Clock
 from onthedot.observe.events import log, warn
-from onthedot.store.postgres.database import translated
+from onthedot.store.postgres.database import FOREIGN, translated
 from onthedot.store.postgres.statements import SQL
 
 CHANNEL: Final = "onthedot"
@@ -33,7 +33,6 @@ PATIENCE_S: Final = 5.0
 HELLO_S: Final = 2.0
 GRID_S: Final = 0.005
 COMING_MAX: Final = 256
-_FOREIGN: Final = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
 
 
 class Hints:
@@ -75,7 +74,7 @@ class Hints:
             connection = await self._connected()
             async with asyncio.timeout(PATIENCE_S):
                 await self._talk(connection)
-        except _FOREIGN as error:
+        except FOREIGN as error:
             self._drop()
             raise translated(error) from error
         return self._pause()
@@ -88,7 +87,7 @@ class Hints:
         if connection is None:
             return
         connection.remove_termination_listener(self._lost)
-        with suppress(*_FOREIGN):
+        with suppress(*FOREIGN):
             async with asyncio.timeout(HELLO_S):
                 # Bounded by the timeout: nothing is told more than a second ahead.
                 while self._pending or (self._coming and not at_once):

@@ -14,6 +14,7 @@ from onthedot.core.instants import Instant
 from onthedot.core.model import (
     Definition,
     Entry,
+    Handling,
     Job,
     NewRun,
     Once,
@@ -22,7 +23,7 @@ from onthedot.core.model import (
     shard_of,
 )
 from onthedot.errors import KeyTaken
-from onthedot.store.codec import definition_from, definition_text
+from onthedot.store.codec import definition_text, handling_from
 from onthedot.store.postgres.clock import Clock, intern_rules, put_entries, record_ranges
 from onthedot.store.postgres.database import Connection, Database
 from onthedot.store.postgres.statements import SQL
@@ -97,11 +98,19 @@ class Jobs:
         below = 1 << 62 if before is None else before
         return [job_of(row) for row in await self._database.rows(SQL["jobs.page"], below, limit)]
 
-    async def definitions(self, refs: Sequence[VersionRef]) -> Mapping[VersionRef, Definition]:
-        jobs, versions = [ref.job for ref in refs], [ref.version for ref in refs]
-        rows = await self._database.rows(SQL["jobs.definitions"], jobs, versions)
+    async def handlings(self, refs: Sequence[VersionRef]) -> Mapping[VersionRef, Handling]:
+        found = await self._handlings("jobs.handlings", refs)
+        if len(found) < len(refs):
+            ended = [ref for ref in refs if ref not in found]
+            found |= await self._handlings("jobs.ended_handlings", ended)
+        return found
+
+    async def _handlings(
+        self, statement: str, refs: Sequence[VersionRef]
+    ) -> dict[VersionRef, Handling]:
+        rows = await self._database.rows(SQL[statement], refs)
         return {
-            VersionRef(job, version): definition_from(definition, payload)
+            VersionRef(job, version): handling_from(definition, payload)
             for job, version, definition, payload in rows
         }
 
@@ -258,10 +267,22 @@ _JOB_COLUMNS = (
 
 
 def _row(job: Job, rule: int | None, armed: bool) -> tuple[Any, ...]:
-    definition = job.definition
+    number, version, definition, anchor, since, created_at, updated_at, skipping_from = job
     return (
-        *(job.id, job.version, definition.namespace, definition.key, definition.name),
-        *(definition.queue, definition.priority, rule, armed),
-        *(definition_text(definition), definition.payload, job.anchor, job.since),
-        *(job.skipping_from, job.created_at, job.updated_at),
+        number,
+        version,
+        definition.namespace,
+        definition.key,
+        definition.name,
+        definition.queue,
+        definition.priority,
+        rule,
+        armed,
+        definition_text(definition),
+        definition.payload,
+        anchor,
+        since,
+        skipping_from,
+        created_at,
+        updated_at,
     )

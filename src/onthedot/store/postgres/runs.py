@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from onthedot.core.instants import Instant
 from onthedot.core.model import LeasedRun, Outcome, RunRef
-from onthedot.store.codec import STATUS_CODES, STATUS_OF_CODE
+from onthedot.store.codec import STATUS_OF_CODE
 from onthedot.store.postgres.database import Connection, Database
 from onthedot.store.postgres.jobs import keep_answer, kept_answer
 from onthedot.store.postgres.statements import SQL
@@ -57,25 +57,18 @@ class Runs:
         return [LeasedRun(*row) for row in rows]
 
     async def started(self, node: int, starts: Mapping[RunRef, Instant]) -> None:
-        jobs, runs, fences = _columns(list(starts))
-
         async def verb(db: Connection) -> None:
             await db.execute(SQL["runs.require_alive"], node)
-            await db.execute(SQL["runs.started"], node, jobs, runs, fences, list(starts.values()))
+            await db.execute(SQL["runs.started"], node, list(starts), list(starts.values()))
 
         await self._database.transaction(verb)
 
     async def finish(self, node: int, outcomes: Sequence[Outcome], *, now: Instant) -> Finished:
-        columns = list(zip(*outcomes, strict=True)) if outcomes else [()] * len(Outcome._fields)
-        jobs, runs, attempts, fences, statuses, *rest = columns
-        codes = [STATUS_CODES[status] for status in statuses]
-        row = await self._database.row(
-            SQL["runs.finish"], node, jobs, runs, attempts, fences, codes, *rest
-        )
+        row = await self._database.row(SQL["runs.finish"], node, outcomes)
         return Finished(*row)
 
     async def release(self, node: int, refs: Sequence[RunRef], *, now: Instant) -> int:
-        return int(await self._database.value(SQL["runs.release"], node, *_columns(refs), now))
+        return int(await self._database.value(SQL["runs.release"], node, refs, now))
 
     async def owned(self, node: int) -> list[RunRef]:
         return [RunRef(*row) for row in await self._database.rows(SQL["runs.owned"], node)]
@@ -107,10 +100,6 @@ async def _enqueue(
     found = job_of(await db.fetchrow(SQL["jobs.get"], job))
     await keep_answer(db, receipt, found, number)
     return Made(job=found, run=number)
-
-
-def _columns(refs: Sequence[RunRef]) -> tuple[list[int], list[int], list[int]]:
-    return [ref.job for ref in refs], [ref.run for ref in refs], [ref.fence for ref in refs]
 
 
 async def _cancel(db: Connection, job: int, run: int, now: Instant) -> CancelVerdict:

@@ -12,6 +12,7 @@ from onthedot.core.firing import VersionRef
 from onthedot.core.instants import Instant
 from onthedot.core.model import (
     Definition,
+    Handling,
     Job,
     NewRun,
     Once,
@@ -19,7 +20,7 @@ from onthedot.core.model import (
     rule_of,
 )
 from onthedot.core.states import Status
-from onthedot.store.codec import definition_from, definition_text
+from onthedot.store.codec import definition_text, handling_from
 from onthedot.store.refusals import (
     idempotency_mismatch,
     key_taken,
@@ -67,8 +68,8 @@ class Jobs:
             lambda db: [job_of(row) for row in db.execute(SQL["jobs.page"], bounds)]
         )
 
-    async def definitions(self, refs: Sequence[VersionRef]) -> Mapping[VersionRef, Definition]:
-        return await self._database.read(lambda db: _definitions(db, refs))
+    async def handlings(self, refs: Sequence[VersionRef]) -> Mapping[VersionRef, Handling]:
+        return await self._database.read(lambda db: _handlings(db, refs))
 
 
 def get_job(db: sqlite3.Connection, job: int) -> Job:
@@ -229,9 +230,7 @@ def _columns(db: sqlite3.Connection, job: Job, change: Change) -> dict[str, Any]
     }
 
 
-def _definitions(
-    db: sqlite3.Connection, refs: Sequence[VersionRef]
-) -> dict[VersionRef, Definition]:
+def _handlings(db: sqlite3.Connection, refs: Sequence[VersionRef]) -> dict[VersionRef, Handling]:
     found = {}
     for ref in refs:
         row = (
@@ -239,5 +238,5 @@ def _definitions(
             or db.execute(SQL["jobs.old_definition"], ref).fetchone()
         )
         if row is not None:
-            found[ref] = definition_from(*row)
+            found[ref] = handling_from(*row)
     return found

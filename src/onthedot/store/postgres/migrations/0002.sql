@@ -36,15 +36,13 @@ begin
 end $$;
 
 -- Entries into the slots where they belong; the caller holds the shards' locks.
-create function put_entries(
-  shards_ smallint[], dues_ bigint[], jobs_ bigint[], versions_ integer[], rules_ integer[],
-  far_us bigint, near_us bigint
-) returns void language plpgsql set jit = off set enable_seqscan = off as $$
+create function put_entries(entries_ clock_entry[], far_us bigint, near_us bigint)
+returns void language plpgsql set jit = off set enable_seqscan = off as $$
 begin
   with entries as (
-    select s, d, j, v, r, d >= split_until as is_far
-    from unnest(shards_, dues_, jobs_, versions_, rules_) as x(s, d, j, v, r)
-    join shard on shard.id = x.s
+    select x.shard as s, x.due as d, x.job as j, x.version as v, x.rule as r, x.due >= split_until as is_far
+    from unnest(entries_) as x
+    join shard on shard.id = x.shard
   ), into_far as (
     insert into far (shard, slot, jobs, versions, dues, rules)
     select s, d / far_us, array_agg(j), array_agg(v), array_agg(d), array_agg(r)
@@ -55,21 +53,16 @@ begin
   from entries where not is_far group by s, d / near_us;
 end $$;
 
--- One claim. taken_*: the entries that the plan fires; row_*: the packed rows they came from;
--- known_cuts: how many cuts the plan knew among them, those of a deleted job counted twice, since
--- a delete changes the cuts that are there; put_*: entries that go (back) into the clock;
--- run_*: the runs, those with an owner already leased to it. Returns how many runs were made.
+-- One claim. rows_: the packed rows whose entries the plan fires, or puts back because they are not due
+-- yet; known_cuts: how many cuts the plan knew of among them, those of a deleted job counted twice, since
+-- a delete changes the cuts that are there; put_: entries that go (back) into the clock;
+-- runs_: the runs, the first `own` of them leased to the node. Returns how many runs were made.
 create function fire(
-  node_ bigint, now_ bigint, until_ bigint, shards_ smallint[],
-  row_shards smallint[], row_slots bigint[], row_ids bigint[],
-  taken_jobs bigint[], taken_versions integer[], known_cuts integer,
-  put_shards smallint[], put_dues bigint[], put_jobs bigint[], put_versions integer[], put_rules integer[],
-  run_jobs bigint[], run_runs bigint[], run_versions integer[], run_queues text[], run_priorities smallint[],
-  run_dues bigint[], run_ats bigint[], run_owners bigint[],
-  far_us bigint, near_us bigint
+  node_ bigint, now_ bigint, until_ bigint, shards_ smallint[], rows_ clock_row[], known_cuts integer,
+  put_ clock_entry[], runs_ new_run[], own integer, far_us bigint, near_us bigint
 ) returns integer language plpgsql
 set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
-declare n integer;
+declare n integer; made integer := 0;
 begin
   perform require_alive(node_);
   -- In order of number, so that two claims over several shards cannot wait for each other.
@@ -77,53 +70,69 @@ begin
   update shard set horizon = until_ where id = any(shards_) and horizon < until_;
   if exists (select from cut) then
     select coalesce(sum(1 + cut.deleted::integer), 0) into n
-    from unnest(taken_jobs, taken_versions) as x(j, v) join cut on cut.job = x.j and cut.version = x.v;
+    from unnest(rows_) as x
+    join near on near.shard = x.shard and near.slot = x.slot and near.id = x.id,
+    unnest(near.jobs, near.versions) as e(job, version)
+    join cut on cut.job = e.job and cut.version = e.version;
     if n <> known_cuts then
       raise exception 'a job was changed after its entry had been read' using errcode = 'OT001';
     end if;
   end if;
   delete from near
-  using unnest(row_shards, row_slots, row_ids) as x(s, sl, i)
-  where near.shard = x.s and near.slot = x.sl and near.id = x.i;
+  using unnest(rows_) as x
+  where near.shard = x.shard and near.slot = x.slot and near.id = x.id;
   get diagnostics n = row_count;
   -- It must raise: a delete that merely hits less would lose the entries that it did not hit.
-  if n <> cardinality(row_ids) then
+  if n <> cardinality(rows_) then
     raise exception 'another scheduler took some of these entries' using errcode = 'OT002';
   end if;
-  if cardinality(put_jobs) > 0 then
-    perform put_entries(put_shards, put_dues, put_jobs, put_versions, put_rules, far_us, near_us);
+  if cardinality(put_) > 0 then
+    perform put_entries(put_, far_us, near_us);
   end if;
-  insert into run (job, run, version, queue, priority, due, at, attempt, rescues, fence, owner)
-  select j, r, v, q, p, d, a, 1, 0, (o is not null)::integer, o
-  from unnest(run_jobs, run_runs, run_versions, run_queues, run_priorities, run_dues, run_ats, run_owners)
-    as x(j, r, v, q, p, d, a, o)
-  -- An instant of one schedule may have been one of another schedule of the same job: whoever came
-  -- first accounts for it.
-  where not exists (select from history h where h.job = j and h.run = r)
-    and not exists (select from waiting w where w.job = j and w.run = r)
-    -- The conflict alone does not see a run that is being ended: it waits for the end, then there is
-    -- none. Only ended versions can meet a live run, so the usual claim is spared the look.
-    and case when known_cuts > 0 then not exists (select from run l where l.job = j and l.run = r) else true end
-  on conflict (job, run) do nothing;
-  get diagnostics n = row_count;
-  return n;
+  -- A first version that has not ended never had a rival for an instant: nothing to look for.
+  if known_cuts = 0 then
+    insert into run (job, run, version, queue, priority, due, at, attempt, rescues, fence, owner)
+    select job, run, version, queue, priority, due, at, 1, 0, (place <= own)::integer,
+      case when place <= own then node_ end
+    from unnest(runs_) with ordinality
+      as x(job, run, version, queue, priority, due, at, payload, expires, place)
+    where version = 1;
+    get diagnostics made = row_count;
+  end if;
+  if made < cardinality(runs_) then
+    -- An instant of one schedule may have been one of another schedule of the same job: whoever came
+    -- first accounts for it.
+    insert into run (job, run, version, queue, priority, due, at, attempt, rescues, fence, owner)
+    select x.job, x.run, version, queue, priority, due, at, 1, 0, (place <= own)::integer,
+      case when place <= own then node_ end
+    from unnest(runs_) with ordinality
+      as x(job, run, version, queue, priority, due, at, payload, expires, place)
+    where (known_cuts > 0 or version > 1)
+      and not exists (select from history h where h.job = x.job and h.run = x.run)
+      and not exists (select from waiting w where w.job = x.job and w.run = x.run)
+      -- The conflict alone does not see a run that is being ended: it waits for the end, then there is
+      -- none. Only ended versions can meet a live run.
+      and case when known_cuts > 0 then not exists (select from run l where l.job = x.job and l.run = x.run) else true end
+    on conflict (job, run) do nothing;
+    get diagnostics n = row_count;
+    made := made + n;
+  end if;
+  return made;
 end $$;
 
 -- Outcomes of many runs. Drives from the arrays with one index lookup each, takes the row lock there,
 -- and deletes by ctid. In two statements: whoever wrote to a row before we had its lock has committed
 -- by the time the second one begins. In one, a row that was just marked as started would be recorded
 -- and yet stay (its new version is not in the snapshot), and a cancel just accepted would be overlooked.
-create function finish(
-  node_ bigint, jobs_ bigint[], runs_ bigint[], attempts_ integer[], fences_ integer[],
-  statuses smallint[], started_ bigint[], finished_ bigint[],
-  errors text[], outputs text[], reasons text[], retries bigint[]
-) returns table (accepted bigint, repeated bigint, stale bigint, retry_at bigint) language plpgsql
+create function finish(node_ bigint, outcomes_ outcome[])
+returns table (accepted bigint, repeated bigint, stale bigint, retry_at bigint) language plpgsql
 set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare wishes boolean; tids tid[];
 begin
   perform require_alive(node_);
   select array_agg(r.tid order by g.place) into tids
-  from unnest(jobs_, runs_, attempts_, fences_) with ordinality as g(job, run, attempt, fence, place)
+  from unnest(outcomes_) with ordinality
+    as g(job, run, attempt, fence, status, started, finished, error, output, reason, retry, place)
   left join lateral (
     select run.ctid as tid
     from run
@@ -135,7 +144,7 @@ begin
   with held as materialized (
     select g.*, run.version, run.queue, run.priority, run.due, run.rescues, run.payload,
       case when wishes then (select s.reason from signal s where s.node = node_ and s.job = g.job and s.run = g.run) end as wish
-    from unnest(tids, jobs_, runs_, attempts_, fences_, statuses, started_, finished_, errors, outputs, reasons, retries)
+    from rows from (unnest(tids), unnest(outcomes_))
       as g(tid, job, run, attempt, fence, status, started, finished, error, output, reason, retry)
     join run on run.ctid = g.tid
   ), settled as materialized (
@@ -148,7 +157,11 @@ begin
   ), past as (
     insert into history (job, run, attempt, fence, version, status, due, started, finished, node, rescues, error, output, reason)
     select job, run, attempt, fence, version,
-      case when again is not null then 7 when retry is not null then 3 else status end,
+      case
+        when again is not null then 7 when retry is not null then 3
+        when status = 'succeeded' then 1 when status = 'failed' then 2 when status = 'cancelled' then 3
+        when status = 'lost' then 6
+      end,
       due, started, finished, node_, rescues, error, output,
       case when retry is not null and again is null then wish else reason end
     from settled
@@ -161,19 +174,19 @@ begin
     insert into dead (job, run, version, attempt, due, failed_at, error, payload)
     select job, run, version, attempt, due, finished, error, payload
     from settled
-    where status = 2 and retry is null
+    where status = 'failed' and retry is null
     on conflict (job, run) do update set attempt = excluded.attempt, failed_at = excluded.failed_at,
       error = excluded.error, payload = excluded.payload
   )
   select count(*), min(again) into accepted, retry_at from settled;
   repeated := 0;
-  if accepted < cardinality(jobs_) then
+  if accepted < cardinality(outcomes_) then
     -- Those that were accepted are in history by now, too.
     select count(*) - accepted into repeated
-    from unnest(jobs_, runs_, attempts_, fences_) as x(j, r, a, f)
-    join history h on h.job = x.j and h.run = x.r and h.attempt = x.a and h.fence = x.f;
+    from unnest(outcomes_) as x
+    join history h on h.job = x.job and h.run = x.run and h.attempt = x.attempt and h.fence = x.fence;
   end if;
-  stale := cardinality(jobs_) - accepted - repeated;
+  stale := cardinality(outcomes_) - accepted - repeated;
   return next;
 end $$;
 
@@ -345,15 +358,15 @@ begin
   where ctid = any(tids);
 end $$;
 
-create function release(node_ bigint, jobs_ bigint[], runs_ bigint[], fences_ integer[], now_ bigint)
+create function release(node_ bigint, refs_ run_ref[], now_ bigint)
 returns integer language plpgsql set jit = off set enable_seqscan = off as $$
 declare tids tid[];
 begin
   perform require_alive(node_);
   select array_agg(tid) into tids from (
     select r.ctid as tid
-    from unnest(jobs_, runs_, fences_) as x(j, n, f)
-    join run r on r.job = x.j and r.run = x.n and r.fence = x.f and r.owner = node_
+    from unnest(refs_) as x
+    join run r on r.job = x.job and r.run = x.run and r.fence = x.fence and r.owner = node_
     for update of r
   ) held;
   if tids is null then return 0; end if;

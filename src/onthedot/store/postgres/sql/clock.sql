@@ -24,18 +24,16 @@ select exists (select from cut)
 
 -- name: clock.cuts_of
 select cut.job, cut.version, cut.cut, cut.deleted
-from unnest($1::bigint[], $2::integer[]) as x(job, version)
+from unnest($1::version_ref[]) as x
 join cut on cut.job = x.job and cut.version = x.version
 
 -- name: clock.fire
-select fire($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-  $22, $23, $24, $25)
+select fire($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 
 -- name: clock.insert_waiting
 insert into waiting (job, run, version, queue, priority, due, at, attempt, rescues, fence)
 select job, run, version, queue, priority, due, at, 1, 0, 0
-from unnest($1::bigint[], $2::bigint[], $3::integer[], $4::text[], $5::smallint[], $6::bigint[], $7::bigint[])
-  as x(job, run, version, queue, priority, due, at)
+from unnest($1::new_run[]) as x
 where not exists (select from history h where h.job = x.job and h.run = x.run)
   and not exists (select from run r where r.job = x.job and r.run = x.run)
   and not exists (select from waiting w where w.job = x.job and w.run = x.run)
@@ -44,9 +42,9 @@ on conflict (job, run) do nothing
 -- name: clock.made
 -- why: asked only when fewer runs were made than planned
 select r.job, r.run
-from unnest($1::bigint[], $2::bigint[]) as x(job, run)
+from unnest($1::new_run[]) as x
 join run r on r.job = x.job and r.run = x.run
-where r.owner = $3 and r.attempt = 1 and r.fence = 1
+where r.owner = $2 and r.attempt = 1 and r.fence = 1
 
 -- name: clock.record_ranges
 insert into history (job, run, attempt, fence, version, status, due, finished, rescues, reason, until, count)
@@ -60,13 +58,13 @@ where x.count is distinct from 1 or not (
 
 -- name: clock.close_cuts
 delete from cut
-using unnest($1::bigint[], $2::integer[]) as x(job, version)
+using unnest($1::version_ref[]) as x
 where cut.job = x.job and cut.version = x.version
 
 -- name: clock.disarm
 update job
 set armed = false
-from unnest($1::bigint[], $2::integer[]) as x(job, version)
+from unnest($1::version_ref[]) as x
 where job.id = x.job and job.version = x.version
 
 -- name: clock.set_aside
@@ -93,4 +91,4 @@ from rule
 where spec = any($1::text[])
 
 -- name: clock.put
-select put_entries($1::smallint[], $2::bigint[], $3::bigint[], $4::integer[], $5::integer[], $6::bigint, $7::bigint)
+select put_entries($1, $2, $3)

@@ -61,12 +61,21 @@ where id = $1
 insert into cut (job, version, cut, deleted)
 values ($1, $2, $3, $4)
 
--- name: jobs.definitions
-select x.job, x.version, coalesce(j.definition, v.definition), coalesce(j.payload, v.payload)
-from unnest($1::bigint[], $2::integer[]) as x(job, version)
-left join job j on j.id = x.job and j.version = x.version
-left join job_version v on v.job = x.job and v.version = x.version
-where j.id is not null or v.job is not null
+-- name: jobs.handlings
+-- why: lateral and offset 0, so that it is one look-up by key each, whatever the planner thinks of
+-- the size of the table
+select x.job, x.version, j.definition, j.payload
+from unnest($1::version_ref[]) as x
+cross join lateral (
+  select definition, payload from job where id = x.job and version = x.version offset 0
+) j
+
+-- name: jobs.ended_handlings
+select x.job, x.version, v.definition, v.payload
+from unnest($1::version_ref[]) as x
+cross join lateral (
+  select definition, payload from job_version where job = x.job and version = x.version offset 0
+) v
 
 -- name: jobs.keep_key
 -- why: it waits for a request with the same key that is under way, and then finds its answer
@@ -98,8 +107,10 @@ set deleted = true
 where job = $1
 
 -- name: jobs.next_numbers
+-- why: materialized, or the name would be looked up for every number
+with s as materialized (select pg_get_serial_sequence('job', 'id')::regclass as seq)
 select nextval(s.seq)
-from (select pg_get_serial_sequence('job', 'id')::regclass as seq) s, generate_series(1, $1)
+from s, generate_series(1, $1)
 
 -- name: jobs.lock_shards
 select

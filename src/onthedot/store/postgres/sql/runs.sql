@@ -28,15 +28,15 @@ select require_alive($1)
 -- name: runs.started
 update run
 set started = x.started
-from unnest($2::bigint[], $3::bigint[], $4::integer[], $5::bigint[]) as x(job, run, fence, started)
+from unnest($2::run_ref[], $3::bigint[]) as x(job, run, fence, started)
 where run.job = x.job and run.run = x.run and run.owner = $1 and run.fence = x.fence and run.started is null
 
 -- name: runs.finish
 select accepted, repeated, stale, retry_at
-from finish($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+from finish($1, $2)
 
 -- name: runs.release
-select release($1, $2, $3, $4, $5)
+select release($1, $2, $3)
 
 -- name: runs.owned
 select job, run, fence

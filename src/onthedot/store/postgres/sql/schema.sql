@@ -20,6 +20,12 @@ select set_config('jit', 'off', true)
 -- why: every kind of array that our statements take, so that the driver learns of all of them at once
 select $1::smallint[], $2::integer[], $3::bigint[], $4::text[]
 
+-- name: schema.has_types
+select to_regtype('clock_entry') is not null
+
+-- name: schema.own_types
+select $1::clock_entry[], $2::clock_row[], $3::new_run[], $4::outcome[], $5::run_ref[], $6::version_ref[]
+
 -- name: schema.first
 insert into onthedot_schema (version)
 values ($1)

@@ -1,0 +1,87 @@
+"""The end of every simulation: all jobs are paused, what is under way ends, and the books are read.
+
+Everything it learns comes from the API; it is as much a client as the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from tests.simulation.clients import Client
+
+OVER = frozenset({"succeeded", "failed", "cancelled", "skipped", "missed", "lost"})
+PAGES_MAX = 50
+PATIENCE = 40
+
+
+class Auditor(Client):
+    async def probe(self) -> None:
+        """A triggered run after all is healed: it must start at once."""
+        job = self.book.some_job(self.chance)
+        if job is not None:
+            name, token = job["jobId"], self.token()
+            said = {"payload": {"token": token}}
+            path = f"/v1/jobs/{name}/trigger"
+            await self.insist("probe", "POST", path, said=said, key=token, job_id=name)
+
+    async def close_books(self, wait_s: float) -> None:
+        """Pause every job, wait until all is over, and read everything twice."""
+        await self.pause_everything()
+        self.world.history.settled = await self.settle(wait_s)
+        await self.read_books("books")
+        await asyncio.sleep(wait_s)
+        await self.read_books("books again")
+        await self.insist("nodes", "GET", "/v1/nodes?limit=1000")
+
+    async def pause_everything(self) -> None:
+        for job in await self._jobs():
+            name = job["jobId"]
+            asked = await self.insist(
+                "pause", "PATCH", f"/v1/jobs/{name}", said={"paused": True}, job_id=name
+            )
+            if asked.status not in (200, 404):
+                self.world.broken(f"{name} cannot be paused after the heal: {asked.status}")
+
+    async def settle(self, wait_s: float) -> bool:
+        """Whether everything is over before this auditor loses patience."""
+        for _ in range(PATIENCE):
+            await asyncio.sleep(wait_s)
+            pages = [await self._runs(job["jobId"], "look") for job in await self._jobs()]
+            if all(run["status"] in OVER for runs in pages for run in runs):
+                return True
+        return False
+
+    async def read_books(self, what: str) -> None:
+        """Every job, every run of every job, and every run that anybody has ever heard of."""
+        seen = set()
+        for job in await self._jobs():
+            seen |= {run["runId"] for run in await self._runs(job["jobId"], what)}
+        heard = {effect.run_id for effect in self.world.history.effects}
+        heard |= {
+            asked.answer["runId"]
+            for asked in self.world.history.asks
+            if asked.status == 202 and asked.what in ("trigger", "probe")
+        }
+        for run in sorted(heard - seen):
+            await self.insist(what, "GET", f"/v1/runs/{run}", run_id=run)
+
+    async def _jobs(self) -> list[dict[str, Any]]:
+        return await self._pages("jobs", "/v1/jobs?limit=100", "jobs")
+
+    async def _runs(self, job: str, what: str) -> list[dict[str, Any]]:
+        return await self._pages(what, f"/v1/jobs/{job}/runs?limit=1000", "runs", job_id=job)
+
+    async def _pages(self, what: str, path: str, of: str, **more: Any) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        cursor = ""
+        for _ in range(PAGES_MAX):
+            asked = await self.insist(what, "GET", path + cursor, **more)
+            if asked.status != 200:
+                self.world.broken(f"{path} cannot be read after the heal: {asked.status}")
+                return found
+            found += asked.answer[of]
+            if asked.answer["nextCursor"] is None:
+                return found
+            cursor = "&cursor=" + asked.answer["nextCursor"]
+        raise AssertionError(f"more than {PAGES_MAX} pages of {path}")

@@ -1,0 +1,255 @@
+"""The rules about starts: when handlers were called, how often, and whether their word counted."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+from tests.simulation.books import FOREVER, OVER, Books, reads
+from tests.simulation.history import Effect, History
+from tests.simulation.oracle import SECOND, micros
+
+LEASE = 15 * SECOND
+AFTERMATH = 30 * SECOND
+HEARTBEAT_MAX = 12 * SECOND + SECOND // 2
+STOPPING = 4 * SECOND
+OBEYED_AFTER = 2 * SECOND
+
+
+def nothing_starts_early(books: Books) -> Iterator[str]:
+    """I3: by the database's clock, at the handler and in the ledger."""
+    slack = books.history.slack
+    for effect in books.history.effects:
+        early = effect.scheduled_for - effect.started
+        if early > slack:
+            yield f"early: {effect.run_id} started {early} µs before its instant"
+    for run_id, run in books.runs.items():
+        if run["startedAt"] is not None:
+            early = micros(run["scheduledFor"]) - micros(run["startedAt"])
+            if early > slack:
+                yield f"early: {run_id} says it started {early} µs before its instant"
+
+
+def what_started_is_in_the_books(books: Books) -> Iterator[str]:
+    """I4: no start without a record, of the same job, instant and one of its attempts."""
+    for run_id, starts in books.effects.items():
+        run = books.runs.get(run_id)
+        if run is None:
+            yield f"phantom: {run_id} was started and nobody has heard of it"
+            continue
+        for effect in starts:
+            if (run["jobId"], micros(run["scheduledFor"])) != (
+                effect.job_id,
+                effect.scheduled_for,
+            ):
+                yield f"phantom: {run_id} was started as another's"
+            if not 1 <= effect.attempt <= run["attempt"]:
+                yield f"phantom: attempt {effect.attempt} of {run_id}, which has {run['attempt']}"
+
+
+def attempts_are_limited(books: Books) -> Iterator[str]:
+    """I11: not more than the job allows, and not fewer before a run fails for good."""
+    for run_id, run in books.runs.items():
+        book = books.jobs.get(run["jobId"])
+        if book is None:
+            yield f"phantom: {run_id} of {run['jobId']}, which nobody made"
+            continue
+        retries = [version.job["retries"] for version in book.versions] + book.retries_asked
+        if run["attempt"] > max(retries) + 1:
+            yield f"too many attempts: {run['attempt']} of {run_id}"
+        if run["status"] == "failed" and run["attempt"] <= min(retries):
+            refused = any(e.end == "refused" for e in _of(books, run_id, run["attempt"]))
+            if not refused and book.deleting_from > micros(run["scheduledFor"]):
+                yield f"gave up early: {run_id} after {run['attempt']} of {min(retries) + 1}"
+
+
+def the_last_owner_has_the_last_word(books: Books) -> Iterator[str]:
+    """I7: what is written is what the latest start of that attempt came to, and nothing older."""
+    for run_id, run in books.runs.items():
+        if run["status"] not in ("succeeded", "failed"):
+            continue
+        starts = _of(books, run_id, run["attempt"])
+        if not starts:
+            yield f"unseen: {run_id} {run['status']} at attempt {run['attempt']}, never started"
+            continue
+        latest = starts[-1]
+        while len(starts) > 1 and starts[-1].on_threshold:
+            starts.pop()  # it could not know that the run was another's meanwhile
+        words = {each.name: each.end for each in (latest, starts[-1])}
+        said = run["output"] if run["status"] == "succeeded" else _named(run["error"])
+        ends = ("ok",) if run["status"] == "succeeded" else ("failed", "refused")
+        if said is not None and words.get(said) not in ends:
+            yield f"stale: {run_id} has the word of {said}, its latest start was {latest.name}"
+
+
+def nothing_starts_after_the_end(books: Books) -> Iterator[str]:
+    """I10: once a run was seen to end, it never starts; unless on the threshold of a stall."""
+    seen: dict[str, int] = {}
+    for asked, run in reads(books.history):
+        if run["status"] in OVER and asked.answered_at is not None:
+            seen.setdefault(run["runId"], asked.answered_at)
+    for run_id, starts in books.effects.items():
+        for effect in starts:
+            if effect.started_at > seen.get(run_id, effect.started_at):
+                if not effect.on_threshold:
+                    yield f"started after its end: {run_id} by {effect.name}"
+
+
+def nobody_starts_without_a_heartbeat(books: Books) -> Iterator[str]:
+    """A process that the database has not answered for longer than 12 s starts nothing."""
+    for trouble in books.history.troubles:
+        if trouble.what != "is cut off":
+            continue
+        since, until = trouble.at + HEARTBEAT_MAX, trouble.at + trouble.for_us
+        until = min(until, books.history.healed_at)
+        for effect in books.history.effects:
+            if effect.process == trouble.process and since < effect.started_at < until:
+                if not effect.on_threshold:
+                    yield f"without a heartbeat: {effect.run_id} by {effect.name}"
+
+
+def a_start_is_repeated_only_in_need(books: Books) -> Iterator[str]:
+    """The same attempt again only after something befell whoever had started it."""
+    for run_id, starts in books.effects.items():
+        by_attempt: dict[int, list[Effect]] = defaultdict(list)
+        for effect in starts:
+            by_attempt[effect.attempt].append(effect)
+        for attempt, same in by_attempt.items():
+            for before, after in pairwise(same):
+                since, until = before.started_at - LEASE, after.started_at
+                if not _was_troubled(books.history, before.process, since, until):
+                    yield f"repeated: attempt {attempt} of {run_id}, {before.name}, {after.name}"
+    for run_id, starts in books.effects.items():
+        book = books.jobs.get(starts[0].job_id)
+        if book is not None and book.first["guarantee"] == "at_most_once" and len(starts) > 1:
+            yield f"started {len(starts)} times, at most once was promised: {run_id}"
+
+
+def a_cancel_holds(books: Books) -> Iterator[str]:
+    """I13: after a 200 nothing starts; after a 202 no further attempt."""
+    for asked in books.history.asks:
+        if asked.what != "cancel" or asked.status not in (200, 202):
+            continue
+        starts = books.effects.get(asked.run_id or "", [])
+        assert asked.answered_at is not None
+        later = [effect for effect in starts if effect.started_at > asked.answered_at]
+        if asked.status == 200:
+            for effect in later:
+                if not effect.on_threshold:
+                    yield f"cancelled, and started: {asked.run_id} by {effect.name}"
+            continue
+        before = [effect for effect in starts if effect.started_at <= asked.sent_at]
+        held = before[-1].attempt if before and _runs_at(before[-1], asked.answered_at) else None
+        for effect in later:
+            if held is not None and effect.attempt > held:
+                yield f"to be cancelled, and tried again: {asked.run_id} by {effect.name}"
+        if len({effect.attempt for effect in later}) > 1:
+            yield f"to be cancelled, and tried twice: {asked.run_id}"
+
+
+def a_deleted_job_stays_down(books: Books) -> Iterator[str]:
+    """What nobody holds never starts; what is held hears of it soon."""
+    for effect in books.history.effects:
+        book = books.jobs.get(effect.job_id)
+        if book is None or book.deleted_by is None:
+            continue
+        late = effect.started_at - book.deleted_by
+        since = book.deleted_by - LEASE
+        troubled = _was_troubled(books.history, effect.process, since, effect.started_at)
+        if late > (LEASE + AFTERMATH if troubled else OBEYED_AFTER):
+            if not effect.on_threshold:
+                yield f"deleted, and started: {effect.run_id} by {effect.name}, {late} µs after"
+
+
+def calm_times_are_prompt(books: Books) -> Iterator[str]:
+    """I15: where nothing goes wrong and there is room, everything starts in time and stops in
+    time.
+    """
+    history = books.history
+    prompt = round(history.prompt_s * SECOND)
+    asked_at = {
+        asked.answer["runId"]: asked.answered
+        for asked in history.asks
+        if asked.status == 202 and asked.what in ("trigger", "probe")
+    }
+    probes = {a.answer["runId"] for a in history.asks if a.what == "probe" and a.status == 202}
+    for run_id, run in books.runs.items():
+        if run_id not in probes and not history.calm:
+            continue
+        starts = books.effects.get(run_id)
+        since = max(micros(run["scheduledFor"]), asked_at.get(run_id) or 0)
+        book = books.jobs.get(run["jobId"])
+        if book is not None:
+            since = max(since, min(version.low for version in book.versions))
+            limit = round(book.first["timeout"] * SECOND) + STOPPING
+            for effect in starts or ():
+                if (effect.ended_at or effect.started_at) - effect.started_at > limit:
+                    yield f"overdue: {effect.name} of {run_id} was not stopped in time"
+        if not starts and run["status"] not in ("cancelled", "skipped", "missed"):
+            yield f"never started: {run_id}"
+        elif starts and starts[0].started - since > prompt and _had_room(history, starts[0]):
+            yield f"late: {run_id} by {starts[0].started - since} µs in calm times"
+
+
+def retries_wait(books: Books) -> Iterator[str]:
+    """A failed attempt waits for at least half of its delay (seen exactly in calm times only)."""
+    if not books.history.calm:
+        return
+    for run_id, starts in books.effects.items():
+        book = books.jobs.get(starts[0].job_id)
+        for before, after in pairwise(starts):
+            if book is None or after.attempt != before.attempt + 1 or before.ended is None:
+                continue
+            delay = book.first["backoff"]
+            wait_s = min(delay["max"], delay["initial"] * delay["factor"] ** (before.attempt - 1))
+            if after.started - before.ended < wait_s / 2 * SECOND - SECOND // 10:
+                yield f"hasty: {run_id} tried again {after.started - before.ended} µs later"
+
+
+def _had_room(history: History, late: Effect) -> bool:
+    """Whether a process had a free slot all the time that this start was late."""
+    since = late.started_at - (late.started - late.scheduled_for)
+    meanwhile = [
+        effect
+        for effect in history.effects
+        if effect.started_at <= late.started_at and (effect.ended_at or FOREVER) >= since
+    ]
+    return len(meanwhile) < history.slots
+
+
+def _named(error: str | None) -> str | None:
+    """The effect that an error names; None if it was stopped and could say nothing."""
+    return error.rpartition(" ")[2] if error is not None and "HTTP 500" in error else None
+
+
+def _of(books: Books, run_id: str, attempt: int) -> list[Effect]:
+    return [effect for effect in books.effects.get(run_id, ()) if effect.attempt == attempt]
+
+
+def _runs_at(effect: Effect, at: int) -> bool:
+    return effect.started_at <= at and (effect.ended_at is None or effect.ended_at > at)
+
+
+def _was_troubled(history: History, process: str, since: int, until: int) -> bool:
+    return any(
+        trouble.process == process
+        and trouble.at <= until
+        and trouble.at + trouble.for_us + AFTERMATH >= since
+        for trouble in history.troubles
+    )
+
+
+EFFECT_RULES: tuple[Callable[[Books], Iterator[str]], ...] = (
+    nothing_starts_early,
+    what_started_is_in_the_books,
+    attempts_are_limited,
+    the_last_owner_has_the_last_word,
+    nothing_starts_after_the_end,
+    nobody_starts_without_a_heartbeat,
+    a_start_is_repeated_only_in_need,
+    a_cancel_holds,
+    a_deleted_job_stays_down,
+    calm_times_are_prompt,
+    retries_wait,
+)

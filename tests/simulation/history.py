@@ -1,0 +1,84 @@
+"""What the outside saw: what clients asked and were answered, and the effects of handlers.
+
+Plain values. Instants are microseconds since the epoch by the database's clock, unless `at` says
+otherwise: that is the microsecond of the simulation, which nobody can set.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True)
+class Effect:
+    """One start of a handler, and how it went: `end` is 'ok', 'failed', 'refused' (not to be tried
+    again) or 'stopped'; None: nobody saw its end. `on_threshold`: the process was stalled after it
+    had decided to start and before it did, which nobody can help.
+    """
+
+    name: str
+    run_id: str
+    job_id: str
+    attempt: int
+    scheduled_for: int
+    process: str
+    payload: Any
+    started: int
+    started_at: int
+    on_threshold: bool = False
+    ended: int | None = None
+    ended_at: int | None = None
+    end: str | None = None
+
+
+@dataclass(slots=True)
+class Ask:
+    """One request of a client. `status` None: it was never answered and may or may not have
+    happened.
+    """
+
+    what: str
+    sent: int
+    sent_at: int
+    method: str
+    path: str
+    said: Any = None
+    key: str | None = None
+    expected: int | None = None
+    job_id: str | None = None
+    run_id: str | None = None
+    status: int | None = None
+    answered: int | None = None
+    answered_at: int | None = None
+    answer: Any = None
+
+
+@dataclass(slots=True)
+class Trouble:
+    """Something befell a process, at that microsecond of the simulation, for so long."""
+
+    process: str
+    at: int
+    what: str
+    for_us: int = 0
+
+
+@dataclass(slots=True)
+class History:
+    """`slack`: by how much the authority's clock was set back in all. `calm`: no fault at all was
+    asked for. `healed_at`: since when there are none. `prompt_s`: how soon a due run must start in
+    calm times. `slots`: how many runs a process has room for. `processes`: how many there are.
+    """
+
+    effects: list[Effect] = field(default_factory=list)
+    asks: list[Ask] = field(default_factory=list)
+    troubles: list[Trouble] = field(default_factory=list)
+    accidents: list[str] = field(default_factory=list)
+    slack: int = 0
+    calm: bool = False
+    healed_at: int = 0
+    prompt_s: float = 1.6
+    slots: int = 0
+    processes: int = 0
+    settled: bool = False

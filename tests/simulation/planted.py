@@ -1,0 +1,356 @@
+"""Bugs that were planted on purpose, each of which the simulation must find.
+
+A patch replaces a text that occurs exactly once in its file. When a change of the product moves
+one, plant the same bug again in the new place; when it makes the bug impossible, say so and delete
+it. `ci` marks those that every change is checked with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+RUNS_SQL = "store/sqlite/sql/runs.sql"
+NODES_SQL = "store/sqlite/sql/nodes.sql"
+CLOCK_SQL = "store/sqlite/sql/clock.sql"
+RUNS = "store/sqlite/runs.py"
+JOBS = "store/sqlite/jobs.py"
+CLOCK = "store/sqlite/clock.py"
+FIRING = "core/firing.py"
+EDITING = "core/editing.py"
+RECOVERY = "core/recovery.py"
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    file: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bug:
+    name: str
+    patches: tuple[Patch, ...]
+    ci: bool = False
+
+
+def bug(name: str, *patches: tuple[str, str, str], ci: bool = False) -> Bug:
+    return Bug(name, tuple(Patch(*patch) for patch in patches), ci)
+
+
+CLAIMS = (
+    bug(
+        "advance and record in two transactions",
+        (
+            CLOCK,
+            "        return await self._database.write(lambda db: _fire(db, plan, lessee, now))\n",
+            """\
+        def advance(db: sqlite3.Connection) -> None:
+            require_alive(db, lessee.node)
+            _take(db, plan)
+            db.executemany(SQL["clock.put"], sorted(plan.put_back))
+
+        await self._database.write(advance)
+        plan.taken, plan.put_back, plan.closed = [], [], []
+        return await self._database.write(lambda db: _fire(db, plan, lessee, now))
+""",
+        ),
+        ci=True,
+    ),
+    bug(
+        "a claim does not mind that an entry is gone",
+        (CLOCK, "    if plan.taken and taken != len(plan.taken):\n", "    if False:\n"),
+    ),
+    bug(
+        "a claim does not look for edits since it read",
+        (
+            CLOCK,
+            "    if any(cut not in known for cut in _cuts_of(db, plan.taken)):",
+            "    if False:",
+        ),
+    ),
+    bug(
+        "the row of an ended version goes before its entry",
+        (
+            FIRING,
+            "        plan.closed.append(VersionRef(entry.job, entry.version))\n    elif",
+            (
+                "        plan.closed.append(VersionRef(entry.job, entry.version))\n"
+                "        if fate.next is not None:\n"
+                "            plan.put_back.append(entry._replace(due=fate.next))\n    elif"
+            ),
+        ),
+    ),
+    bug(
+        "the horizon is not raised",
+        (CLOCK_SQL, "set horizon = max(horizon, :until)", "set horizon = max(horizon, 0 * :until)"),
+    ),
+    bug(
+        "a missed range counts what was caught up",
+        (FIRING, "else whole.count - kept", "else whole.count"),
+    ),
+    bug(
+        "the window of catching up is off by one occurrence",
+        (
+            FIRING,
+            "    young = rule.schedule.after(old.last, anchor=entry.due)\n",
+            (
+                "    young = rule.schedule.after(old.last, anchor=entry.due)\n"
+                "    young = young and rule.schedule.after(young, anchor=entry.due)\n"
+            ),
+        ),
+    ),
+    bug(
+        "the latest of the missed is not run",
+        (
+            FIRING,
+            'elif rule.catch_up == "latest" and (young is None or young > min(last, now)):',
+            'elif rule.catch_up == "latest" and young is None:',
+        ),
+    ),
+    bug(
+        "a schedule drifts by a microsecond a turn",
+        (
+            "core/schedules/every.py",
+            "        due = anchor + turns * self.every_us\n",
+            "        due = anchor + turns * self.every_us + (turns > 1)\n",
+        ),
+        ci=True,
+    ),
+    bug(
+        "a fixed time in the gap of a clock change is lost",
+        (
+            "core/schedules/cron.py",
+            "                return change_after(self.zone, wall - later, wall - first)\n",
+            "                continue\n",
+        ),
+    ),
+    bug(
+        "some shards are nobody's",
+        (RECOVERY, "shard for shard in range(SHARDS) if", "shard for shard in range(4) if"),
+    ),
+    bug(
+        "the clock is read every four seconds",
+        ("roles/scheduler.py", "SCAN_S = 0.4\n", "SCAN_S = 4.0\n"),
+    ),
+)
+
+EDITS = (
+    bug(
+        "a pause does not stop the clock",
+        (
+            EDITING,
+            "entry=None if definition.paused else first_entry(job, cut)",
+            "entry=first_entry(job, cut)",
+        ),
+        ci=True,
+    ),
+    bug(
+        "what a pause held back is not recorded",
+        (EDITING, "record=None if still_paused else _skipped(standing)", "record=None"),
+    ),
+    bug(
+        "an edit within a pause records it twice",
+        (
+            EDITING,
+            "record=None if still_paused else _skipped(standing)",
+            "record=_skipped(standing)",
+        ),
+    ),
+    bug(
+        "an edit does not end the old version",
+        (JOBS, "    if armed:\n", "    if armed and deleted:\n"),
+    ),
+    bug(
+        "a new version begins one occurrence late",
+        (
+            EDITING,
+            "    return schedule.after(after, anchor=job.anchor)\n",
+            (
+                "    due = schedule.after(after, anchor=job.anchor)\n"
+                "    return due if job.version == 1 or due is None else"
+                " schedule.after(due, anchor=job.anchor)\n"
+            ),
+        ),
+    ),
+    bug(
+        "an edit is taken for any version",
+        (JOBS, "    if expected is not None and expected != old.version:", "    if False:"),
+    ),
+    bug(
+        "a delete forgets the runs that wait",
+        (JOBS, '    rows += db.execute(SQL["jobs.waiting_of"], (job,)).fetchall()\n', ""),
+    ),
+    bug(
+        "the answer to a key is not kept",
+        (JOBS, "    if receipt is not None:\n        answer", "    if False:\n        answer"),
+    ),
+)
+
+LEASES = (
+    bug(
+        "whoever finishes is believed",
+        (
+            RUNS_SQL,
+            (
+                "where job = :job and run = :run and owner = :node and fence = :fence and"
+                " attempt = :attempt\n"
+            ),
+            "where job = :job and run = :run\n",
+        ),
+        (
+            RUNS,
+            "    require_alive(db, node)\n    signals = ",
+            "    signals = ",
+        ),
+    ),
+    bug(
+        "the living are rescued, too",
+        (NODES_SQL, "where dead_at is not null and settled = 0", "where settled = 0"),
+        ci=True,
+    ),
+    bug(
+        "a lease ends after three seconds",
+        (RECOVERY, "LEASE_US = 15 * SECOND\n", "LEASE_US = 3 * SECOND\n"),
+    ),
+    bug(
+        "a node without a heartbeat goes on starting",
+        (RECOVERY, "START_LIMIT_S = 12.0\n", "START_LIMIT_S = 1200.0\n"),
+    ),
+    bug(
+        "the dead may lease",
+        (RUNS, "    require_alive(db, node)\n    wanted = ", "    wanted = "),
+    ),
+    bug(
+        "a dead node is settled after its first run",
+        (RUNS, '"limit": limit - rescued}', '"limit": 1}'),
+    ),
+    bug(
+        "a rescue uses up an attempt",
+        (
+            RUNS_SQL,
+            "started = null, rescues = rescues + 1\n",
+            "started = null, rescues = rescues + 1, attempt = attempt + 1\n",
+        ),
+    ),
+    bug(
+        "a run that is given back uses up an attempt",
+        (
+            RUNS_SQL,
+            "-- name: runs.give_back\nupdate run\nset owner = null, fence = fence + 1,",
+            (
+                "-- name: runs.give_back\nupdate run\nset owner = null, attempt = attempt + 1,"
+                " fence = fence + 1,"
+            ),
+        ),
+    ),
+    bug(
+        "a claim whose answer was lost is not looked for",
+        (
+            RECOVERY,
+            "    return [ref for ref in unknown if ref in doubted], frozenset(unknown) - doubted\n",
+            "    return [], frozenset(unknown)\n",
+        ),
+    ),
+    bug(
+        "a dead node does not hear of its death",
+        (
+            "roles/loop.py",
+            "        except NodeDead:\n            raise\n",
+            "",
+        ),
+    ),
+    bug(
+        "a run can be leased twice",
+        (
+            RUNS_SQL,
+            "where job = :job and run = :run and owner is null\nreturning job",
+            "where job = :job and run = :run\nreturning job",
+        ),
+        (RUNS_SQL, "where owner is null and queue = :queue and", "where queue = :queue and"),
+    ),
+)
+
+ATTEMPTS = (
+    bug(
+        "one attempt too many",
+        ("core/retrying.py", "return attempt <= retries\n", "return attempt <= retries + 1\n"),
+        ci=True,
+    ),
+    bug(
+        "one attempt too few",
+        ("core/retrying.py", "return attempt <= retries\n", "return attempt < retries\n"),
+    ),
+    bug(
+        "a retry does not wait",
+        (
+            "core/retrying.py",
+            "    return round(delay / 2 + delay / 2 * jitter)\n",
+            "    return round(delay / 20 * jitter)\n",
+        ),
+    ),
+    bug(
+        "a cancel is forgotten at the retry",
+        (RUNS, "_obeying(db, outcome, node) if signals else outcome", "outcome"),
+    ),
+    bug(
+        "a cancel is forgotten at the rescue",
+        (
+            RUNS,
+            (
+                "    wish = signal_for(db, run.owner, run.job, run.run)\n    if wish is not None:\n"
+                "        end_unstarted"
+            ),
+            (
+                "    wish = signal_for(db, run.owner, run.job, run.run)\n    if False:\n"
+                "        end_unstarted"
+            ),
+        ),
+    ),
+    bug(
+        "a cancel ends what somebody holds",
+        (RUNS, "    if held.owner is None:\n", "    if True:\n"),
+    ),
+    bug(
+        "a start comes before its instant",
+        (
+            "roles/worker.py",
+            "self._holding.take_due(self._clock.now(), self._holding.free_slots)",
+            "self._holding.take_due(self._clock.now() + 100_000, self._holding.free_slots)",
+        ),
+    ),
+    bug(
+        "the database's clock is thought to be ahead",
+        (
+            "clock.py",
+            "self._bounds.append((arrived, stamp - _microseconds(arrived)))",
+            "self._bounds.append((arrived, stamp + 20_000 - _microseconds(arrived)))",
+        ),
+    ),
+    bug(
+        "without a hint nobody looks at the queue",
+        (
+            "roles/worker.py",
+            "not (asked or now - self._polled_at >= POLL_S)",
+            "not asked",
+        ),
+    ),
+    bug(
+        "outcomes are forgotten before they are written",
+        (
+            "roles/finisher.py",
+            "        await self._finish(group)\n        del self._outcomes[: len(group)]\n",
+            "        del self._outcomes[: len(group)]\n        await self._finish(group)\n",
+        ),
+    ),
+    bug(
+        "nothing times out",
+        (
+            "roles/attempt.py",
+            "loop.call_later(definition.timeout_us / SECOND,",
+            "loop.call_later(1e9 + definition.timeout_us / SECOND,",
+        ),
+    ),
+)
+
+BUGS = (*CLAIMS, *EDITS, *LEASES, *ATTEMPTS)

@@ -1,0 +1,107 @@
+"""What the handlers do. Each start leaves an effect, outside every process of ours.
+
+How a handler behaves is in the job's URL, so that an edit can mend it: `http://handler/ok/0.2`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from typing import TYPE_CHECKING
+
+from onthedot.core.outcomes import Result
+from onthedot.roles.runners import Call, TaskRunner
+from tests.simulation.history import Effect
+
+if TYPE_CHECKING:
+    from tests.simulation.process import Process
+    from tests.simulation.world import World
+
+HANGS_S = 100_000.0
+
+
+class Receiver:
+    """The one place where all calls of a simulation arrive."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self._chance = world.chance("handlers")
+        self._count = 0
+
+    def arrive(self, process: Process, call: Call) -> Effect:
+        self._count += 1
+        effect = Effect(
+            name=f"e{self._count}",
+            run_id=call.run_id,
+            job_id=call.job_id,
+            attempt=call.attempt,
+            scheduled_for=call.scheduled_for,
+            process=process.name,
+            payload=json.loads(call.payload),
+            started=self.world.now(),
+            started_at=self.world.loop.now_us,
+            on_threshold=process.has_just_woken(),
+        )
+        self.world.begin(effect)
+        return effect
+
+    def leave(self, effect: Effect, end: str) -> None:
+        effect.ended, effect.ended_at = self.world.now(), self.world.loop.now_us
+        effect.end = end
+        self.world.note(effect.process, f"handler {end} {effect.name}")
+
+    def decide(self, url: str, attempt: int) -> tuple[str, float, float]:
+        """How it ends, after how long, and how long it takes to stop it."""
+        _, _, _, kind, amount, *_ = url.split("/")
+        chance = self._chance
+        seconds = float(amount) * chance.uniform(0.5, 1.0)
+        match kind:
+            case "ok":
+                return "ok", seconds, 0.0
+            case "failing":
+                return "failed", seconds, 0.0
+            case "second":
+                return ("failed" if attempt == 1 else "ok"), seconds, 0.0
+            case "refusing":
+                return "refused", seconds, 0.0
+            case "flaky":
+                return ("ok" if chance.random() < 0.5 else "failed"), seconds, 0.0
+            case "hanging":
+                return ("ok", seconds, 0.0) if chance.random() < 0.5 else ("ok", HANGS_S, 0.0)
+            case "stubborn":
+                return "ok", seconds, chance.uniform(0.0, 3.0)
+        raise AssertionError(url)
+
+
+class SimulatedRunner(TaskRunner):
+    """What a node has in the place of its HTTP client."""
+
+    def __init__(self, receiver: Receiver, process: Process) -> None:
+        self._receiver = receiver
+        self._process = process
+
+    async def run(self, call: Call) -> Result:
+        effect = self._receiver.arrive(self._process, call)
+        end, seconds, stubborn_s = self._receiver.decide(call.url, call.attempt)
+        try:
+            await asyncio.sleep(seconds)
+        except asyncio.CancelledError:
+            if stubborn_s:
+                await asyncio.sleep(stubborn_s)
+            self._receiver.leave(effect, "stopped")
+            raise
+        self._receiver.leave(effect, end)
+        if end == "ok":
+            return Result(output=effect.name)
+        return Result(error=f"HTTP 500 {effect.name}", retryable=end != "refused")
+
+    async def close(self) -> None:
+        return
+
+
+def some_handler(chance: random.Random, kinds: tuple[str, ...], *, busy: bool) -> str:
+    """The URL of a handler of one of these kinds; a quick one where slots are scarce."""
+    kind = chance.choice(kinds)
+    seconds = chance.choice((0.01, 0.1, 0.5, 2.0, 6.0)) if kind != "flaky" and not busy else 0.2
+    return f"http://handler/{kind}/{seconds}"

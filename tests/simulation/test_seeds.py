@@ -1,0 +1,38 @@
+"""The first hundred seeds: five virtual minutes each, with whatever they have switched on."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.simulation.command import reports
+from tests.simulation.run import run_seed
+from tests.simulation.swarm import KINDS, profile
+
+SEEDS = range(1, 101)
+CORES = os.cpu_count() or 1
+
+
+@pytest.mark.timeout(600)
+def test_a_hundred_seeds_keep_every_promise():
+    failed = {each.seed: each.violations for each in reports(SEEDS, CORES) if each.violations}
+
+    assert not failed, f"told by python3 dev.py simulate --trace --seed …: {failed}"
+
+
+def test_the_seeds_switch_every_kind_of_fault_on_and_leave_some_times_calm():
+    profiles = [profile(seed) for seed in SEEDS]
+
+    assert {kind for each in profiles for kind in each.kinds} == set(KINDS)
+    assert any(each.calm for each in profiles)
+    assert any(each.alone for each in profiles)
+    assert any(each.zone != "UTC" for each in profiles)
+
+
+def test_a_seed_is_five_minutes_of_a_busy_cluster():
+    report = run_seed(8)
+
+    assert report.virtual_s > 270
+    assert report.starts > 50
+    assert any("FAULT" in line or "stalls" in line for line in report.story)
