@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from operator import attrgetter
 
 from onthedot.core.firing import Plan
 from onthedot.core.instants import Instant
@@ -15,6 +16,8 @@ from onthedot.store.sqlite.nodes import require_alive
 from onthedot.store.sqlite.outcomes import is_taken, record_ranges
 from onthedot.store.sqlite.statements import SQL
 from onthedot.store.values import Lessee, Peeked
+
+_INSTANT = attrgetter("at", "job", "run")
 
 
 class Clock:
@@ -64,7 +67,7 @@ def _fire(db: sqlite3.Connection, plan: Plan, lessee: Lessee, now: Instant) -> l
         db.execute(SQL["clock.raise_horizon"], {"shard": shard, "until": plan.until})
     _take(db, plan)
     db.executemany(SQL["clock.put"], sorted(plan.put_back))
-    leased = _insert_runs(db, plan.runs, lessee)
+    leased = _insert_runs(db, plan, lessee)
     waiting = [_row(run, 0) for run in plan.later if not is_taken(db, run.job, run.run)]
     db.executemany(SQL["runs.insert_waiting"], waiting)
     record_ranges(db, plan.records, now)
@@ -89,12 +92,14 @@ def _take(db: sqlite3.Connection, plan: Plan) -> None:
     db.executemany(SQL["clock.close_cut"], plan.closed)
 
 
-def _insert_runs(db: sqlite3.Connection, runs: Sequence[NewRun], lessee: Lessee) -> list[LeasedRun]:
-    in_order = sorted(
-        (run for run in runs if not is_taken(db, run.job, run.run)),
-        key=lambda run: (run.at, run.job, run.run),
-    )
-    mine, rest = lessee.share(in_order)
+def _insert_runs(db: sqlite3.Connection, plan: Plan, lessee: Lessee) -> list[LeasedRun]:
+    """A first version that has not ended never had a rival for an instant: nothing to look for."""
+    made = [
+        run
+        for run in plan.runs
+        if (run.version == 1 and not plan.cuts) or not is_taken(db, run.job, run.run)
+    ]
+    mine, rest = lessee.share(sorted(made, key=_INSTANT))
     db.executemany(SQL["runs.insert_live"], [(*_row(run, 1), lessee.node) for run in mine])
     db.executemany(SQL["runs.insert_live"], [(*_row(run, 0), None) for run in rest])
     return [LeasedRun(*run[:7], 1, 0, 1, run.payload) for run in mine]

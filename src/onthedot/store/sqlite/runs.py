@@ -222,7 +222,38 @@ def _finish(
     db: sqlite3.Connection, node: int, outcomes: Sequence[Outcome], now: Instant
 ) -> Finished:
     require_alive(db, node)
-    signals = bool(db.execute(SQL["runs.any_signal"]).fetchone()[0])
+    wishes = bool(db.execute(SQL["runs.any_signal"]).fetchone()[0])
+    plain: list[Outcome] = []
+    rest: list[Outcome] = []
+    for outcome in outcomes:
+        is_plain = outcome.status is Status.SUCCEEDED and not wishes
+        (plain if is_plain else rest).append(outcome)
+    plainly, singly = _finish_plainly(db, node, plain), _finish_singly(db, node, rest, wishes)
+    return Finished(
+        plainly.accepted + singly.accepted,
+        plainly.repeated + singly.repeated,
+        plainly.stale + singly.stale,
+        singly.retry_at,
+    )
+
+
+def _finish_plainly(db: sqlite3.Connection, node: int, outcomes: Sequence[Outcome]) -> Finished:
+    """Successes, to which nothing is attached: two statements for all of them."""
+    if not outcomes:
+        return Finished(0, 0, 0, None)
+    rows = [(*outcome, node) for outcome in outcomes]
+    accepted = db.executemany(SQL["runs.finish_plainly"], rows).rowcount
+    db.executemany(SQL["runs.leave_finished"], rows)
+    if accepted == len(outcomes):
+        return Finished(accepted, 0, 0, None)
+    # Those that were accepted are in history by now, too.
+    repeated = sum(_is_recorded(db, outcome) for outcome in outcomes) - accepted
+    return Finished(accepted, repeated, len(outcomes) - accepted - repeated, None)
+
+
+def _finish_singly(
+    db: sqlite3.Connection, node: int, outcomes: Sequence[Outcome], wishes: bool
+) -> Finished:
     repeated = stale = 0
     history: list[tuple[object, ...]] = []
     retries: list[Instant] = []
@@ -237,7 +268,7 @@ def _finish(
                 stale += 1
             continue
         (row,) = rows
-        final = _obeying(db, outcome, node) if signals else outcome
+        final = _obeying(db, outcome, node) if wishes else outcome
         history.append(_history_row(final, row, node))
         if final.retry_at is not None:
             _wait_for_retry(db, final, row)

@@ -81,6 +81,19 @@ delete from run
 where job = :job and run = :run and owner = :node and fence = :fence and attempt = :attempt
 returning version, queue, priority, due, rescues, payload
 
+-- name: runs.finish_plainly
+-- why: the parameters are an outcome and the node; together with the delete below the same check, for
+-- successes by the thousand
+insert into history (job, run, attempt, fence, version, status, due, started, finished, node, rescues,
+  error, output, reason)
+select job, run, attempt, fence, version, 1, due, ?6, ?7, owner, rescues, ?8, ?9, ?10
+from run
+where job = ?1 and run = ?2 and owner = ?12 and fence = ?4 and attempt = ?3
+
+-- name: runs.leave_finished
+delete from run
+where job = ?1 and run = ?2 and owner = ?12 and fence = ?4 and attempt = ?3
+
 -- name: runs.append
 insert into history (job, run, attempt, fence, version, status, due, started, finished, node, rescues,
   error, output, reason, until, count)
