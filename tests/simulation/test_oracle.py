@@ -9,7 +9,7 @@ from tests.simulation.oracle import SECOND, instants, micros
 BERLIN = "Europe/Berlin"
 
 
-def due(schedule: tuple, first: str, last: str) -> list[str]:
+def due(schedule: tuple[str, ...], first: str, last: str) -> list[str]:
     found = instants(schedule, micros("2026-01-01T00:00:00Z"), micros(first), micros(last))
     return [str(at // SECOND % 86_400 // 60) for at in found]
 
