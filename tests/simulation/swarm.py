@@ -118,10 +118,15 @@ def _builds(chance: random.Random, kinds: frozenset[str], *, alone: bool) -> tup
     grace_s = chance.choice((0.5, 5.0))
     if alone:
         return (Build(slots=slots, grace_s=grace_s, alone=True),)
-    count = chance.choice((1, 2, 2, 2, 3))
+    count = chance.choice((1, 1, 2, 2, 2, 3))
     roles: list[tuple[str, ...]] = [ALL_ROLES] * count
     if "split roles" in kinds:
-        roles = [("api", "scheduler"), ("api", "worker"), ("api", "worker", "janitor")]
+        roles = chance.choice(
+            (
+                [("api", "scheduler", "janitor"), ("api", "worker")],
+                [("api", "scheduler"), ("api", "worker"), ("api", "worker", "janitor")],
+            )
+        )
     return tuple(Build(roles=each, slots=slots, grace_s=grace_s) for each in roles)
 
 
