@@ -9,7 +9,15 @@ from onthedot.core.instants import Instant
 from onthedot.core.model import Job
 from onthedot.core.states import live_status
 from onthedot.store.codec import STATUS_OF_CODE, definition_from
-from onthedot.store.values import AttemptView, Beat, Load, NodeFacts, NodeView, RunView
+from onthedot.store.values import (
+    AttemptView,
+    Beat,
+    DeadLetter,
+    Load,
+    NodeFacts,
+    NodeView,
+    RunView,
+)
 
 
 def job_of(row: Sequence[Any]) -> Job:
@@ -93,6 +101,21 @@ def live_attempt(run: RunView) -> AttemptView:
         error=None,
         output=None,
         reason=None,
+    )
+
+
+def letter_of(row: Sequence[Any]) -> DeadLetter:
+    job, run, version, attempt, due, failed_at, error, payload, job_name = row
+    return DeadLetter(
+        job=job,
+        run=run,
+        version=version,
+        attempt=attempt,
+        due=due,
+        failed_at=failed_at,
+        error=error,
+        payload=payload,
+        job_name=job_name,
     )
 
 

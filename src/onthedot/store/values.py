@@ -172,7 +172,7 @@ class AttemptView:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunView:
     """A run as people see it: its latest attempt, with the node that has it or had it. A missed or
-    skipped range has `until` and `count`.
+    skipped range has `until` and `count`; `redrive_of` is the failed run that it does again.
     """
 
     job: int
@@ -191,6 +191,43 @@ class RunView:
     reason: str | None = None
     until: Instant | None = None
     count: int | None = None
+    redrive_of: int | None = None
+
+
+class LetterPlace(NamedTuple):
+    """Where a dead letter stands in the list of all."""
+
+    failed_at: Instant
+    job: int
+    run: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetter:
+    """A run that failed for good, kept until somebody redrives or dismisses it. `payload` None
+    means the job's own; `job_name` None: the job was deleted.
+    """
+
+    job: int
+    run: int
+    version: int
+    attempt: int
+    due: Instant
+    failed_at: Instant
+    error: str | None
+    payload: str | None
+    job_name: str | None
+
+    @property
+    def place(self) -> LetterPlace:
+        return LetterPlace(self.failed_at, self.job, self.run)
+
+
+class Redriven(NamedTuple):
+    """A dead letter's run, and the new one in its stead."""
+
+    old: int
+    new: int
 
 
 @dataclass(frozen=True, slots=True)
