@@ -1,4 +1,4 @@
-"""`onthedot run`: see and cancel runs on a server."""
+"""`onthedot run`: see, cancel and redrive runs on a server."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import click
 
 from onthedot.cli import output
 from onthedot.cli.client import connect, find_job, path_of
+from onthedot.cli.letters import dead, dismiss, redrive
 from onthedot.cli.values import remote
 
 ACCEPTED = 202
@@ -85,6 +86,10 @@ def cancel(run: str, server: str | None, as_json: bool) -> None:
         output.note(f"{run} is cancelled")
 
 
+for command in (dead, redrive, dismiss):
+    run_group.add_command(command)
+
+
 def _row(run: dict[str, Any]) -> tuple[str, ...]:
     return (
         str(run.get("runId")),
@@ -118,6 +123,8 @@ def _pairs(run: dict[str, Any]) -> list[tuple[str, str]]:
         ("lateness", output.lateness(run)),
         ("why", _why(run)),
     ]
+    if run.get("redriveOf") is not None:
+        pairs.append(("redrive of", str(run["redriveOf"])))
     if run.get("output") is not None:
         pairs.append(("output", str(run["output"])))
     return pairs

@@ -2,6 +2,14 @@
 
 from onthedot.wire.definitions import definition_of, patched, trigger_due, trigger_payload
 from onthedot.wire.jobs import BackoffIn, BackoffOut, JobIn, JobList, JobOut, JobPatch, job_out
+from onthedot.wire.letters import (
+    DeadLetterDetail,
+    DeadLetterList,
+    DeadLetterOut,
+    LettersDismissed,
+    LettersRedriven,
+    RunRedriven,
+)
 from onthedot.wire.nodes import LoadOut, NodeList, NodeOut
 from onthedot.wire.reading import Malformed, payload_text, read
 from onthedot.wire.runs import (
@@ -27,12 +35,17 @@ __all__ = [
     "AttemptOut",
     "BackoffIn",
     "BackoffOut",
+    "DeadLetterDetail",
+    "DeadLetterList",
+    "DeadLetterOut",
     "HealthOut",
     "JobIn",
     "JobList",
     "JobOut",
     "JobPatch",
     "LatenessOut",
+    "LettersDismissed",
+    "LettersRedriven",
     "LiveOut",
     "LoadOut",
     "Malformed",
@@ -46,6 +59,7 @@ __all__ = [
     "RunDetail",
     "RunList",
     "RunOut",
+    "RunRedriven",
     "TriggerIn",
     "UpcomingOut",
     "definition_of",
