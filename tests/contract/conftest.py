@@ -107,7 +107,7 @@ BEHIND_POOLERS = [a_pooled(name) for name in POOLERS]
 USE_ALL_STATEMENTS = frozenset(
     f"test_{what}"
     for what in (
-        *("cancel", "fire", "jobs", "letters", "nodes", "one_fate"),
+        *("backlog", "cancel", "fire", "jobs", "letters", "nodes", "one_fate"),
         *("overview", "receipts", "release", "upkeep", "versions"),
     )
 )

@@ -267,6 +267,17 @@ OPERATIONS: Final = (
         problems=(401, 503),
     ),
     Operation(
+        id="getMetrics",
+        method="get",
+        path="/metrics",
+        tag="Server",
+        summary="Metrics for Prometheus",
+        description="In the text format 0.0.4: what this process has counted, and the state of the "
+        "whole cluster, read from the database at most once a second.",
+        answers={200: ("Text, not JSON.", None)},
+        problems=(401,),
+    ),
+    Operation(
         id="getHealth",
         method="get",
         path="/health",

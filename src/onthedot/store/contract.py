@@ -26,6 +26,7 @@ from onthedot.core.model import (
 )
 from onthedot.store.values import (
     IDLE,
+    Backlog,
     Beat,
     CancelVerdict,
     Costs,
@@ -308,6 +309,10 @@ class LedgerVerbs(Protocol):
     async def totals(self, *, until: Instant) -> Totals:
         """Count every run due up to an instant, wherever it is. It reads all of them: for benches
         and checks, not for pages."""
+        ...
+
+    async def backlog(self, *, most: int, now: Instant) -> Backlog:
+        """How much waits, by queue and altogether. Nothing is counted beyond `most`."""
         ...
 
     async def overview(self, *, limit: int, now: Instant) -> Overview:

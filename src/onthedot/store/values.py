@@ -255,6 +255,24 @@ class Costs:
         return Costs(self.row_versions - before.row_versions, self.wal_bytes - before.wal_bytes)
 
 
+class QueueDepth(NamedTuple):
+    """How many due runs of a queue nobody holds, and the oldest instant among them."""
+
+    queue: str
+    runs: int
+    oldest: Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backlog:
+    """How much waits, for gauges. `queues` has those with something in them."""
+
+    queues: list[QueueDepth]
+    waiting: int
+    dead_letters: int
+    set_aside: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upcoming:
     job: int

@@ -13,7 +13,15 @@ from onthedot.store.postgres.database import Connection, Database
 from onthedot.store.postgres.statements import SQL
 from onthedot.store.refusals import no_such_run
 from onthedot.store.rows import live_attempt, live_run, past_attempt, past_run
-from onthedot.store.values import Overview, RunStory, RunView, Totals, Upcoming
+from onthedot.store.values import (
+    Backlog,
+    Overview,
+    QueueDepth,
+    RunStory,
+    RunView,
+    Totals,
+    Upcoming,
+)
 
 _NEWEST = (1 << 63) - 1
 RECENT_US = HOUR
@@ -51,6 +59,15 @@ class Ledger:
 
     async def totals(self, *, until: Instant) -> Totals:
         return Totals(*await self._database.row(SQL["ledger.totals"], until))
+
+    async def backlog(self, *, most: int, now: Instant) -> Backlog:
+        async def verb(db: Connection) -> Backlog:
+            rows = await db.fetch(SQL["ledger.depths"], now, most)
+            waiting, dead, aside = await db.fetchrow(SQL["ledger.backlog"], most)
+            depths = [QueueDepth(*row) for row in rows]
+            return Backlog(queues=depths, waiting=waiting, dead_letters=dead, set_aside=aside)
+
+        return await self._database.snapshot(verb)
 
     async def overview(self, *, limit: int, now: Instant) -> Overview:
         return await self._database.snapshot(lambda db: _overview(db, limit, now))

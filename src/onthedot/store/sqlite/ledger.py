@@ -13,7 +13,16 @@ from onthedot.store.refusals import no_such_run
 from onthedot.store.rows import live_attempt, live_run, past_attempt, past_run
 from onthedot.store.sqlite.database import Database
 from onthedot.store.sqlite.statements import SQL
-from onthedot.store.values import AttemptView, Overview, RunStory, RunView, Totals, Upcoming
+from onthedot.store.values import (
+    AttemptView,
+    Backlog,
+    Overview,
+    QueueDepth,
+    RunStory,
+    RunView,
+    Totals,
+    Upcoming,
+)
 
 _NEWEST = (1 << 63) - 1
 
@@ -40,6 +49,9 @@ class Ledger:
         return await self._database.read(
             lambda db: Totals(*db.execute(SQL["ledger.totals"], {"until": until}).fetchone())
         )
+
+    async def backlog(self, *, most: int, now: Instant) -> Backlog:
+        return await self._database.read(lambda db: _backlog(db, most, now))
 
     async def overview(self, *, limit: int, now: Instant) -> Overview:
         return await self._database.read(lambda db: _overview(db, limit, now))
@@ -78,6 +90,17 @@ def _attempts(db: sqlite3.Connection, job: int, run: int, now: Instant) -> list[
     if row is not None:
         found.append(live_attempt(_live(db, row, now)))
     return found
+
+
+def _backlog(db: sqlite3.Connection, most: int, now: Instant) -> Backlog:
+    queues = []
+    for (queue,) in db.execute(SQL["runs.queues_with_work"]).fetchall():
+        bounds = {"queue": queue, "now": now, "most": most}
+        count, oldest = db.execute(SQL["ledger.depth"], bounds).fetchone()
+        if count:
+            queues.append(QueueDepth(queue, count, oldest))
+    waiting, dead, aside = db.execute(SQL["ledger.backlog"], {"most": most}).fetchone()
+    return Backlog(queues=queues, waiting=waiting, dead_letters=dead, set_aside=aside)
 
 
 def _overview(db: sqlite3.Connection, limit: int, now: Instant) -> Overview:
