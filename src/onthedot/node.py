@@ -150,6 +150,7 @@ class Node:
             roles=settings.roles,
             slots=settings.slots,
             version=__version__,
+            queues=settings.queues,
         )
         tally = Tally()
         kit = Kit(

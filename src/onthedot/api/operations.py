@@ -26,6 +26,7 @@ from onthedot.wire import (
     RunList,
     RunRedriven,
     TriggerIn,
+    WhyOut,
 )
 
 
@@ -243,6 +244,28 @@ OPERATIONS: Final = (
         parameters=("jobId",),
         answers={200: ("Dismissed.", LettersDismissed)},
         problems=(401, 403, 404, 503, 507),
+    ),
+    Operation(
+        id="explainJob",
+        method="get",
+        path="/v1/jobs/{jobId}/why",
+        tag="Jobs",
+        summary="Why a job does not run",
+        description="Ordered checks, each with what was found and the fix.",
+        parameters=("jobId",),
+        answers={200: ("The explanation.", WhyOut)},
+        problems=(401, 404, 503),
+    ),
+    Operation(
+        id="explainRun",
+        method="get",
+        path="/v1/runs/{runId}/why",
+        tag="Runs",
+        summary="Why a run is where it is",
+        description="Ordered checks, each with what was found and the fix.",
+        parameters=("runId",),
+        answers={200: ("The explanation.", WhyOut)},
+        problems=(401, 404, 503),
     ),
     Operation(
         id="listNodes",

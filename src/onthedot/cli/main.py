@@ -21,6 +21,7 @@ from onthedot.cli.next import next_command
 from onthedot.cli.node import node_group
 from onthedot.cli.run import run_group
 from onthedot.cli.serve import serve
+from onthedot.cli.why import why
 from onthedot.errors import Invalid, OnthedotError, WrongUse
 
 FAILED = 1
@@ -105,7 +106,10 @@ def cli() -> None:
     """
 
 
-for command in (serve, demo, job_group, run_group, next_command, node_group, db_group, bench):
+for command in (
+    *(serve, demo, job_group, run_group, why, next_command),
+    *(node_group, db_group, bench),
+):
     cli.add_command(command)
 
 

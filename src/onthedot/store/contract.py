@@ -311,6 +311,10 @@ class LedgerVerbs(Protocol):
         and checks, not for pages."""
         ...
 
+    async def set_aside(self, job: int) -> str | None:
+        """Why the entry of this job's current version cannot be fired; None if nothing is amiss."""
+        ...
+
     async def backlog(self, *, most: int, now: Instant) -> Backlog:
         """How much waits, by queue and altogether. Nothing is counted beyond `most`."""
         ...

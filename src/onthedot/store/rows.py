@@ -120,8 +120,8 @@ def letter_of(row: Sequence[Any]) -> DeadLetter:
 
 
 def node_of(row: Sequence[Any]) -> NodeView:
-    number, boot_id, host, pid, process, roles, slots, version, *rest = row
-    joined_at, beat_at, dead_at, running, held, offset_us = rest
+    number, boot_id, host, pid, process, roles, slots, version, queues, *rest = row
+    joined_at, beat_at, dead_at, running, held, offset_us, claiming = rest
     return NodeView(
         number=number,
         facts=NodeFacts(
@@ -132,11 +132,12 @@ def node_of(row: Sequence[Any]) -> NodeView:
             roles=tuple(roles.split(",")),
             slots=slots,
             version=version,
+            queues=tuple(queues.split(",")) if queues else (),
         ),
         joined_at=joined_at,
         beat_at=beat_at,
         dead=dead_at is not None,
-        load=Load(running, held, offset_us),
+        load=Load(running, held, offset_us, bool(claiming)),
     )
 
 

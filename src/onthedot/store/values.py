@@ -112,7 +112,8 @@ class NodeFacts:
     """What a node says about itself when it joins. `boot_id` is random for each incarnation.
 
     `process` names the operating system's process beyond doubt (see roles/processes.py), so that
-    a node on the same machine can see that it is gone; empty where that is unknown.
+    a node on the same machine can see that it is gone; empty where that is unknown. `queues` are
+    those from which it takes runs as a worker; none given: all.
     """
 
     boot_id: str
@@ -122,6 +123,7 @@ class NodeFacts:
     roles: tuple[str, ...]
     slots: int
     version: str
+    queues: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

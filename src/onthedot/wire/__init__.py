@@ -30,6 +30,7 @@ from onthedot.wire.server import (
     Problem,
     UpcomingOut,
 )
+from onthedot.wire.why import FindingOut, WhyOut, why_out
 
 __all__ = [
     "AttemptOut",
@@ -38,6 +39,7 @@ __all__ = [
     "DeadLetterDetail",
     "DeadLetterList",
     "DeadLetterOut",
+    "FindingOut",
     "HealthOut",
     "JobIn",
     "JobList",
@@ -62,6 +64,7 @@ __all__ = [
     "RunRedriven",
     "TriggerIn",
     "UpcomingOut",
+    "WhyOut",
     "definition_of",
     "job_out",
     "patched",
@@ -69,4 +72,5 @@ __all__ = [
     "read",
     "trigger_due",
     "trigger_payload",
+    "why_out",
 ]

@@ -60,6 +60,10 @@ class Ledger:
     async def totals(self, *, until: Instant) -> Totals:
         return Totals(*await self._database.row(SQL["ledger.totals"], until))
 
+    async def set_aside(self, job: int) -> str | None:
+        why = await self._database.value(SQL["ledger.set_aside"], job)
+        return None if why is None else str(why)
+
     async def backlog(self, *, most: int, now: Instant) -> Backlog:
         async def verb(db: Connection) -> Backlog:
             rows = await db.fetch(SQL["ledger.depths"], now, most)

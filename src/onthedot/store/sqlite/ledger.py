@@ -50,6 +50,12 @@ class Ledger:
             lambda db: Totals(*db.execute(SQL["ledger.totals"], {"until": until}).fetchone())
         )
 
+    async def set_aside(self, job: int) -> str | None:
+        row = await self._database.read(
+            lambda db: db.execute(SQL["ledger.set_aside"], {"job": job}).fetchone()
+        )
+        return None if row is None else str(row[0])
+
     async def backlog(self, *, most: int, now: Instant) -> Backlog:
         return await self._database.read(lambda db: _backlog(db, most, now))
 

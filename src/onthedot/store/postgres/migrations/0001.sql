@@ -214,6 +214,7 @@ create table node (
   roles text not null,
   slots integer not null,
   version text not null,
+  queues text not null,
   joined_at bigint not null,
   beat_at bigint not null,
   running integer not null default 0,

@@ -100,6 +100,12 @@ select (select count(*) from job),
   (select count(*) from run where owner is null and at <= $1),
   (select count(*) from aside)
 
+-- name: ledger.set_aside
+select a.why
+from aside a
+join job j on j.id = a.job and j.version = a.version
+where a.job = $1
+
 -- name: ledger.depths
 -- why: a skip scan over the partial index, one probe a queue; a limit inside each count, since a
 -- scrape must not read millions of rows

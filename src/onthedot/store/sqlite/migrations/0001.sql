@@ -182,6 +182,7 @@ create table node (
   roles text not null,
   slots integer not null,
   version text not null,
+  queues text not null,
   joined_at integer not null,
   beat_at integer not null,
   running integer not null default 0,
