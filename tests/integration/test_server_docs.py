@@ -88,6 +88,14 @@ def test_every_field_of_a_run_and_of_a_trigger_is_in_the_reference():
     assert set(trigger) == set(schemas["TriggerIn"]["properties"])
 
 
+def test_every_field_of_a_dead_letter_is_in_the_reference():
+    schemas = document("0")["components"]["schemas"]
+    table = rows(section("reference/api.md", "Dead letter fields"))
+
+    told = {n for row in table for n in named(row[0])}
+    assert told == set(schemas["DeadLetterDetail"]["properties"])
+
+
 def test_every_field_of_a_node_is_in_the_reference():
     schemas = document("0")["components"]["schemas"]
     told = [n for row in rows(section("reference/api.md", "Node fields")) for n in named(row[0])]
