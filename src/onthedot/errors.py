@@ -11,7 +11,9 @@ OnthedotError
 │   └── Conflict           it is there, but not in a state that allows this (409)
 │       ├── KeyTaken             another job has this `key`
 │       ├── VersionConflict      the job was edited meanwhile
-│       └── RunOver              the run has already ended
+│       ├── RunOver              the run has already ended
+│       ├── NotDead              the run has no dead letter: it did not fail, or was dealt with
+│       └── JobDeleted           the run's job is gone, so that nobody can run it again
 ├── StoreError             the database could not do it
 │   ├── StoreUnavailable   gone, locked or too slow: try again later (503)
 │   ├── StoreFull          the disk is full (507)
@@ -89,6 +91,14 @@ class VersionConflict(Conflict):
 
 
 class RunOver(Conflict):
+    pass
+
+
+class NotDead(Conflict):
+    pass
+
+
+class JobDeleted(Conflict):
     pass
 
 

@@ -1,6 +1,4 @@
-"""The composition root: settings become services, and one call runs the server until it is told to
-stop.
-"""
+"""The composition root: settings become services, and one call runs them until told to stop."""
 
 from __future__ import annotations
 
@@ -27,6 +25,7 @@ from onthedot.errors import CannotStart, LoopEnded, NodeDead, SchemaMismatch, St
 from onthedot.ids import SystemChance
 from onthedot.observe.events import log, to_stderr, warn
 from onthedot.observe.health import Health
+from onthedot.observe.tally import Tally
 from onthedot.roles.incarnation import Incarnation, Kit, Tell, join
 from onthedot.roles.loop import Loop
 from onthedot.roles.processes import this_process
@@ -35,6 +34,7 @@ from onthedot.store.contract import Store
 from onthedot.store.migrate import State, inspect
 from onthedot.store.sqlite import open_store as open_sqlite
 from onthedot.store.sqlite.lock import LockFile
+from onthedot.store.timed import timed
 from onthedot.store.values import NodeFacts
 
 if TYPE_CHECKING:
@@ -65,9 +65,7 @@ OnReady = Callable[[Ready], None]
 
 
 def run_server(settings: Settings, *, on_ready: OnReady | None = None) -> int:
-    """Run a node until SIGTERM or SIGINT has been drained. Raises CannotStart if it cannot
-    begin.
-    """
+    """Run a node until SIGTERM or SIGINT has been drained; CannotStart if it cannot begin."""
     settings.check_bind()
     to_stderr(settings.log_level)
     return run(_serve(settings, on_ready))
@@ -152,12 +150,15 @@ class Node:
             roles=settings.roles,
             slots=settings.slots,
             version=__version__,
+            queues=settings.queues,
         )
+        tally = Tally()
         kit = Kit(
-            store=store,
+            store=timed(store, tally, clock),
             clock=clock,
             chance=chance,
             runner=HttpRunner(version=__version__),
+            tally=tally,
             facts=facts,
             installation=await store.upkeep.installation(),
             queues=settings.queues,
@@ -228,6 +229,7 @@ class Node:
             wake_scheduler=self._wake_scheduler,
             wake_worker=self._wake_worker,
             health=self._health,
+            tally=self._kit.tally,
         )
         config = uvicorn.Config(
             build(services),

@@ -9,7 +9,15 @@ from onthedot.core.instants import Instant
 from onthedot.core.model import Job
 from onthedot.core.states import live_status
 from onthedot.store.codec import STATUS_OF_CODE, definition_from
-from onthedot.store.values import AttemptView, Beat, Load, NodeFacts, NodeView, RunView
+from onthedot.store.values import (
+    AttemptView,
+    Beat,
+    DeadLetter,
+    Load,
+    NodeFacts,
+    NodeView,
+    RunView,
+)
 
 
 def job_of(row: Sequence[Any]) -> Job:
@@ -96,9 +104,24 @@ def live_attempt(run: RunView) -> AttemptView:
     )
 
 
+def letter_of(row: Sequence[Any]) -> DeadLetter:
+    job, run, version, attempt, due, failed_at, error, payload, job_name = row
+    return DeadLetter(
+        job=job,
+        run=run,
+        version=version,
+        attempt=attempt,
+        due=due,
+        failed_at=failed_at,
+        error=error,
+        payload=payload,
+        job_name=job_name,
+    )
+
+
 def node_of(row: Sequence[Any]) -> NodeView:
-    number, boot_id, host, pid, process, roles, slots, version, *rest = row
-    joined_at, beat_at, dead_at, running, held, offset_us = rest
+    number, boot_id, host, pid, process, roles, slots, version, queues, *rest = row
+    joined_at, beat_at, dead_at, running, held, offset_us, claiming = rest
     return NodeView(
         number=number,
         facts=NodeFacts(
@@ -109,11 +132,12 @@ def node_of(row: Sequence[Any]) -> NodeView:
             roles=tuple(roles.split(",")),
             slots=slots,
             version=version,
+            queues=tuple(queues.split(",")) if queues else (),
         ),
         joined_at=joined_at,
         beat_at=beat_at,
         dead=dead_at is not None,
-        load=Load(running, held, offset_us),
+        load=Load(running, held, offset_us, bool(claiming)),
     )
 
 
