@@ -59,12 +59,7 @@ class Cron:
         cron = cls(text, timezone, dst_gap, dst_overlap, plain)
         cron.fields()
         zone_named(timezone)
-        if not cron._made().is_ever_due():
-            raise NeverFires(
-                f"{text!r} is never due: no day of any year matches",
-                hint="Check day-of-month against month; 'L' is the last day of every month.",
-                field="cronExpr",
-            )
+        cron._made()
         return cron
 
     def moved(self, timezone: str) -> Cron:
@@ -124,9 +119,16 @@ def _program(
     expression: str, timezone: str, gap: DstGap | None, overlap: DstOverlap | None
 ) -> Program:
     fields = _read(expression)
-    return Program(
+    program = Program(
         fields,
         zone_of(timezone),
         gap or ("after" if fields.fixed else "skip"),
         overlap or ("first" if fields.fixed else "both"),
     )
+    if not program.is_ever_due():
+        raise NeverFires(
+            f"{expression!r} is never due: no day of any year matches",
+            hint="Check day-of-month against month; 'L' is the last day of every month.",
+            field="cronExpr",
+        )
+    return program
