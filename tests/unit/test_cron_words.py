@@ -49,8 +49,8 @@ from onthedot.core.schedules import Cron, explain
             "At 00:00 on every 2nd day from the 1st of every month, if it is a Monday",
         ),
         (
-            "0 12 1 * +MON-WED,SUN",
-            "At 12:00 on the 1st day of every month, if it is a Monday, a Tuesday, a Wednesday or a Sunday",
+            "0 12 1 * +MON,SUN",
+            "At 12:00 on the 1st day of every month, if it is a Monday or a Sunday",
         ),
         ("0 0 * 6-8 *", "At 00:00 every day in June through August"),
         ("0 0 * 6-8 SUN", "At 00:00 on Sunday in June through August"),

@@ -9,7 +9,7 @@ the gap and `0 * * * *` fires in both passes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
@@ -61,11 +61,6 @@ class Cron:
         zone_named(timezone)
         cron._made()
         return cron
-
-    def moved(self, timezone: str) -> Cron:
-        """The same expression in another zone."""
-        zone_named(timezone)
-        return replace(self, timezone=timezone)
 
     def after(self, instant: Instant, *, anchor: Instant = 0) -> Instant | None:
         """The first due instant strictly after; None when there is none before 2200."""
