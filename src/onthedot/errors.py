@@ -5,6 +5,7 @@ OnthedotError
 │   ├── Invalid            a field is wrong (HTTP 422)
 │   │   ├── InvalidCron · InvalidTimezone · InvalidInstant · InvalidDuration
 │   │   ├── NeverFires           a well-formed schedule without a single instant
+│   │   ├── RebootUnsupported    `@reboot`: well-formed, but a job belongs to no machine
 │   │   ├── NotAvailableYet      a value the contract knows and this version does not do
 │   │   └── IdempotencyMismatch  the same Idempotency-Key with another request
 │   ├── NotFound           no such job or run, or it was deleted (404)
@@ -63,6 +64,10 @@ class InvalidDuration(Invalid):
 
 
 class NeverFires(Invalid):
+    pass
+
+
+class RebootUnsupported(Invalid):
     pass
 
 

@@ -43,7 +43,6 @@ FENCES = {
     "aiohttp": ("roles/runners/", "sdk/", "cli/"),
     "asyncpg": ("store/postgres/",),
     "click": ("cli/",),
-    "cronsim": ("core/schedules",),
     "httptools": (),  # uvicorn finds it by itself
     "litestar": ("api/",),
     "msgspec": (

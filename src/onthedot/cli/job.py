@@ -8,7 +8,7 @@ import click
 
 from onthedot.cli import output
 from onthedot.cli.client import Client, connect, find_job, path_of
-from onthedot.cli.values import duration, instant, payload, remote
+from onthedot.cli.values import clock_rules, duration, instant, payload, remote
 from onthedot.cli.watch import rows_max, watching
 from onthedot.cli.watch import show as show_again
 from onthedot.clock import SystemClock
@@ -30,7 +30,7 @@ def job_group() -> None:
 @job_group.command("add")
 @click.argument("name")
 @click.option("--url", "handlerUrl", required=True, help="Where to POST when the job is due.")
-@click.option("--cron", "cronExpr", help="Cron expression, five fields.")
+@click.option("--cron", "cronExpr", help="Cron expression, five to seven fields.")
 @click.option(
     "--every",
     callback=duration,
@@ -46,6 +46,7 @@ def job_group() -> None:
 )
 @click.option("--delay", callback=duration, metavar="DURATION", help="Once, so long from now.")
 @click.option("--timezone", help="IANA name, for --cron.  [default: UTC]")
+@clock_rules
 @click.option(
     "--payload", callback=payload, metavar="JSON|@FILE", help="Body of the callback.  [default: {}]"
 )
