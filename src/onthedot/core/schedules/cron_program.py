@@ -80,7 +80,10 @@ class Program:
                 return made_up
             if due < segment.end and segment.after > segment.offset:
                 return due
-            start = max(segment.end, due - _FAR_S)
+            start = segment.end
+            # What comes twice may match in its second pass; otherwise nothing does until `due`.
+            if segment.after >= segment.offset and due - _FAR_S > start:
+                start = due - _FAR_S
 
     def count(self, first: int, last: int, *, limit: int) -> int | None:
         """How many are due in [first, last]; None when more than `limit`."""
