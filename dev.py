@@ -7,6 +7,7 @@
   python3 dev.py test --fast       only unit, tidy, contract and role tests
   python3 dev.py test ARGS...      paths below the checkout, and any option of pytest
   python3 dev.py crash [KILLS]     the long form of the crash tests, with 30 kills unless told
+  python3 dev.py chaos ARGS...     real processes under random faults; --help tells: --minutes M, …
   python3 dev.py simulate ARGS...  the simulation; --help tells: --seeds N, --seed S --trace, …
   python3 dev.py lint              set up, then check style, types and import directions
 
@@ -37,7 +38,8 @@ PYTHON_MIN = (3, 11)
 PIP_MIN = (22, 3)  # the first with `pip --python`
 FAST = ("tests/unit", "tests/tidy", "tests/contract", "tests/roles")
 LONG_KILLS = "30"
-COMMANDS = ("setup", "demo", "test", "crash", "simulate", "lint")
+COMMANDS = ("setup", "demo", "test", "crash", "chaos", "simulate", "lint")
+MODULES = {"chaos": "tests.crash.chaos", "simulate": "tests.simulation"}
 CHECKS = (
     ("ruff", "check"),
     ("ruff", "format", "--check"),
@@ -70,9 +72,9 @@ def main(arguments: Sequence[str]) -> int:
         os.environ["ONTHEDOT_CRASH_KILLS"] = rest[0] if rest else LONG_KILLS
         # -s: the summary lines of each test are what a long run is for.
         return become([str(PYTHON), "-m", "pytest", "-s", "tests/crash"])
-    if command == "simulate":
+    if command in MODULES:
         os.chdir(ROOT)
-        return become([str(PYTHON), "-m", "tests.simulation", *rest])
+        return become([str(PYTHON), "-m", MODULES[command], *rest])
     return lint() if command == "lint" else 0
 
 

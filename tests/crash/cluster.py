@@ -10,8 +10,9 @@ import secrets
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -118,7 +119,7 @@ class Noise(threading.Thread):
 
 
 class Cluster:
-    """Nodes, their database, and the load they are under. `breaks` and `wakings` are for the
+    """Nodes, their database, and the load they are under. `breaks`, `wakings`, `cuts` are for the
     checker; `chance` decides about victims and moments.
     """
 
@@ -129,6 +130,7 @@ class Cluster:
         self.database = durable()
         self.breaks: list[int] = []
         self.wakings: list[int] = []
+        self.cuts: list[tuple[int, int]] = []
         self._url = url
         self._noise = Noise()
         self._read = 0
@@ -179,7 +181,7 @@ class Cluster:
 
     def a_backend(self) -> int:
         """The process of PostgreSQL that serves one connection of one node."""
-        found = eventually(self._backends, "a connection of a node")
+        found = eventually(self.backends, "a connection of a node")
         return self.chance.choice(found)
 
     def cut_off(self, backend: int) -> None:
@@ -190,8 +192,19 @@ class Cluster:
         """PostgreSQL takes it for a crash: it drops every connection and recovers from its log."""
         os.kill(backend, signal.SIGKILL)
 
-    def _backends(self) -> list[int]:
+    def backends(self) -> list[int]:
         return [row[0] for row in asyncio.run(_fetch(self._url, BACKENDS))]
+
+    def wait_for_database(self) -> None:
+        """Until it takes connections again."""
+        eventually(self._is_answered, "an answer of the database", within_s=START_S)
+
+    def _is_answered(self) -> bool:
+        try:
+            self.backends()
+        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            return False
+        return True
 
     def _breaks(self) -> int:
         at_ns = time.time_ns()
@@ -269,9 +282,10 @@ class Cluster:
         self.load.adopt(ONE_OFF, self.traffic.tokens("one-off"), listed)
         self.load.pause()
         asks = self.traffic.asks
-        return history_of(
+        history = history_of(
             rest, self.receiver, self.load.jobs, self.breaks, asks, wakings=self.wakings
         )
+        return replace(history, cuts=self.cuts)
 
     def summary(self, history: History) -> str:
         assert self.traffic is not None
@@ -285,8 +299,16 @@ class Cluster:
         )
 
 
+MakeNode = Callable[[int, Path, str], Server]
+"""Of this number, with this folder, on this database."""
+
+
+def plain_node(number: int, folder: Path, url: str) -> Server:
+    return Server(folder, url=url)
+
+
 @contextmanager
-def a_cluster(folder: Path, seed: int) -> Iterator[Cluster]:
+def a_cluster(folder: Path, seed: int, make: MakeNode = plain_node) -> Iterator[Cluster]:
     """Three nodes at work on an empty database of their own."""
     name = f"crash_{os.getpid()}_{secrets.token_hex(4)}"
     asyncio.run(_fetch(durable().url(), f"create database {name}"))
@@ -297,7 +319,7 @@ def a_cluster(folder: Path, seed: int) -> Iterator[Cluster]:
         for number in range(NODES):
             home = folder / f"node-{number}"
             home.mkdir()
-            node = Server(home, url=url)
+            node = make(number, home, url)
             stack.callback(node.close)
             nodes.append(node)
             node.launch()
