@@ -14,17 +14,18 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.crash.checker import History, repeats, violations
-from tests.crash.cluster import NODES, Cluster, a_cluster
-from tests.crash.faults import Faults
-from tests.crash.planning import ON_POSTGRES, Fault, Kind, plan
+from tests.crash.cluster import NODES, Cluster, a_cluster, alone
+from tests.crash.faults import Faults, Ground
+from tests.crash.planning import ON_POSTGRES, ON_SQLITE, Fault, plan
 from tests.support import faketime
+from tests.support.disk import DISKS
 from tests.support.faketime import WallClock
 from tests.support.proxy import Proxy
 from tests.support.rest import NoAnswer, eventually
@@ -79,51 +80,91 @@ def on_postgres(folder: Path, seed: int, seconds: float, tell: Tell) -> Report:
         for name, kind in ON_POSTGRES.items()
         if name != "set clock" or faketime.library() is not None
     }
-    faults_ahead = plan(kinds, NODES, seconds, seed, first=["freeze"])
-    with a_rigged_cluster(folder, seed, kinds) as (cluster, faults):
-        began = time.monotonic()
-        carry_out(faults, faults_ahead, seconds, Progress(cluster, faults, tell))
-        eventually(lambda: all(map(is_sound, cluster.nodes)), "sound nodes", within_s=CALM_S)
-        lasted_s = time.monotonic() - began
-        tell(f"chaos: over, {len(cluster.receiver.calls())} callbacks; now the ledger is read")
-        history = cluster.history()
-        history = replace(history, breaks=[*history.breaks, *faults.breaks()])
-        stale = sum(map(stale_writes, cluster.nodes))
-        wrong = [*violations(history), *cluster.refused, *faults.wrong]
-        if not stale:
-            wrong.append("toothless: nodes were frozen beyond the lease, no write was refused")
-        return Report(
-            seed=seed,
-            store="postgres",
-            seconds=lasted_s,
-            faults=faults,
-            history=history,
-            wrong=wrong,
-            stale=stale,
-        )
+    with a_rigged_cluster(folder, seed, with_clocks="set clock" in kinds) as ground:
+        faults = Faults(ground, kinds)
+        ahead = plan(kinds, NODES, seconds, seed, first=["freeze"])
+        report = judged("postgres", seed, faults, endure(ground, faults, ahead, seconds, tell))
+    if report.stale:
+        return report
+    toothless = "toothless: nodes were frozen beyond the lease, and no write was refused"
+    return replace(report, wrong=[*report.wrong, toothless])
+
+
+def on_sqlite(folder: Path, seed: int, seconds: float, tell: Tell) -> Report:
+    """One server, on a disk that is full now and then."""
+    make_disk = DISKS[list(DISKS)[-1]]
+    with make_disk() as disk:
+        server = Server(disk.folder, environment=disk.environment)
+        with alone(server, seed) as cluster:
+            ground = Ground(cluster=cluster, disk=disk)
+            faults = Faults(ground, ON_SQLITE)
+            ahead = plan(ON_SQLITE, 1, seconds, seed, first=["fill disk"])
+            report = judged("sqlite", seed, faults, endure(ground, faults, ahead, seconds, tell))
+            if not cluster.balancer.full:
+                toothless = "toothless: the disk was full, and no client was told"
+                report = replace(report, wrong=[*report.wrong, toothless])
+        (folder / "server.log").write_text(server.log_text())
+    return report
+
+
+STORES: Mapping[str, Callable[[Path, int, float, Tell], Report]] = {
+    "postgres": on_postgres,
+    "sqlite": on_sqlite,
+}
 
 
 @contextmanager
-def a_rigged_cluster(
-    folder: Path, seed: int, kinds: dict[str, Kind]
-) -> Iterator[tuple[Cluster, Faults]]:
+def a_rigged_cluster(folder: Path, seed: int, *, with_clocks: bool) -> Iterator[Ground]:
     roles = SPLIT if random.Random(seed).random() < 0.5 else FUSED
     lines: list[Proxy] = []
     clocks: list[WallClock] = []
     with ExitStack() as stack:
 
         def make(number: int, home: Path, url: str) -> Server:
-            line = stack.enter_context(Proxy(url, seed))
-            lines.append(line)
-            environment = {}
-            if "set clock" in kinds:
+            lines.append(stack.enter_context(Proxy(url, seed)))
+            environment: Mapping[str, str] = {}
+            if with_clocks:
                 clocks.append(WallClock(home))
-                environment = dict(clocks[-1].environment)
+                environment = clocks[-1].environment
             options = ("--roles", roles[number])
-            return Server(home, url=line.url, options=options, environment=environment)
+            return Server(home, url=lines[-1].url, options=options, environment=environment)
 
         cluster = stack.enter_context(a_cluster(folder, seed, make))
-        yield cluster, Faults(cluster, kinds, lines, clocks)
+        yield Ground(cluster=cluster, lines=lines, clocks=clocks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endured:
+    seconds: float
+    cluster: Cluster
+    history: History
+
+
+def endure(
+    ground: Ground, faults: Faults, ahead: Sequence[Fault], seconds: float, tell: Tell
+) -> Endured:
+    """All faults, then calm, then the books."""
+    cluster = ground.cluster
+    began = time.monotonic()
+    carry_out(faults, ahead, seconds, Progress(cluster, faults, tell))
+    eventually(lambda: all(map(is_sound, cluster.nodes)), "sound nodes", within_s=CALM_S)
+    lasted_s = time.monotonic() - began
+    tell(f"chaos: over, {len(cluster.receiver.calls())} callbacks; now the ledger is read")
+    return Endured(seconds=lasted_s, cluster=cluster, history=cluster.history())
+
+
+def judged(store: str, seed: int, faults: Faults, endured: Endured) -> Report:
+    history = endured.history
+    history = replace(history, breaks=[*history.breaks, *faults.breaks()])
+    return Report(
+        seed=seed,
+        store=store,
+        seconds=endured.seconds,
+        faults=faults,
+        history=history,
+        wrong=[*violations(history), *endured.cluster.refused, *faults.wrong],
+        stale=sum(map(stale_writes, endured.cluster.nodes)),
+    )
 
 
 class Progress:
@@ -186,7 +227,7 @@ def main(arguments: Sequence[str]) -> int:
     folder = Path(tempfile.mkdtemp(prefix="onthedot-chaos-"))
     # A server that is closed prints its log, for pytest; here the logs of a failure are kept.
     with redirect_stdout(io.StringIO()):
-        report = on_postgres(folder, seed, asked.minutes * 60, _say)
+        report = STORES[asked.store](folder, seed, asked.minutes * 60, _say)
     _say(f"chaos: {dict(report.faults.tally())}")
     for line in report.wrong[:SHOWN_MAX]:
         _say(f"broken: {line}")
@@ -202,7 +243,7 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="dev.py chaos", description=__doc__)
     parser.add_argument("--minutes", type=float, default=MINUTES)
     parser.add_argument("--seed", type=int, help="the faults of an earlier run, at their moments")
-    parser.add_argument("--store", choices=("postgres", "sqlite"), default="postgres")
+    parser.add_argument("--store", choices=list(STORES), default="postgres")
     return parser.parse_args(arguments)
 
 

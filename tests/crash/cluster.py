@@ -81,11 +81,13 @@ def durable() -> PostgresServer:
 
 class Anywhere(Rest):
     """Asks a node by chance, as behind a balancer: a repeated request may reach another one. A
-    node that cannot reach its database does not know whether it did what was asked.
+    node that cannot reach its database does not know whether it did what was asked. `full`: how
+    often it was told that the disk is.
     """
 
     def __init__(self, nodes: list[Server], chance: Random, *, timeout_s: float) -> None:
         super().__init__("", timeout_s=timeout_s)
+        self.full = 0
         self._rests = [Rest(node.url, timeout_s=timeout_s) for node in nodes]
         self._chance = chance
 
@@ -93,7 +95,8 @@ class Anywhere(Rest):
         self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> Reply:
         reply = self._chance.choice(self._rests).ask(method, path, body, headers)
-        if reply.status == 503:
+        self.full += reply.status == 507
+        if reply.status in (503, 507):
             raise NoAnswer(f"{method} {path}: {reply.body!r}")
         return reply
 
@@ -127,7 +130,6 @@ class Cluster:
         self.nodes = nodes
         self.receiver = receiver
         self.chance = chance
-        self.database = durable()
         self.breaks: list[int] = []
         self.wakings: list[int] = []
         self.cuts: list[tuple[int, int]] = []
@@ -138,12 +140,18 @@ class Cluster:
         self.load = Load(nodes[0].rest, receiver)
         self.traffic: Traffic | None = None
 
+    @property
+    def database(self) -> PostgresServer:
+        return durable()
+
     def begin(self) -> None:
         """Make the jobs, and wait until each node has something under way."""
         self.load.create(KINDS)
         triggered = [*self.load.by_kind[TRIGGERED], *self.load.by_kind[TRIGGERED_RETRIED]]
-        everywhere = Anywhere(self.nodes, Random(self.chance.random()), timeout_s=PATIENCE_S)
-        self.traffic = Traffic(everywhere, self.receiver, triggered, self.chance.randrange(1 << 30))
+        self.balancer = Anywhere(self.nodes, Random(self.chance.random()), timeout_s=PATIENCE_S)
+        self.traffic = Traffic(
+            self.balancer, self.receiver, triggered, self.chance.randrange(1 << 30)
+        )
         self.traffic.start()
         self.receiver.wait_for(KINDS[LASTING], path=LASTING.path)
 
@@ -329,6 +337,18 @@ def a_cluster(folder: Path, seed: int, make: MakeNode = plain_node) -> Iterator[
         stack.callback(cluster.end)
         cluster.begin()
         yield cluster
+
+
+@contextmanager
+def alone(server: Server, seed: int) -> Iterator[Cluster]:
+    """One server on a file of its own, under the same load."""
+    with Receiver() as receiver, server:
+        cluster = Cluster([server], "", receiver, Random(seed))
+        try:
+            cluster.begin()
+            yield cluster
+        finally:
+            cluster.end()
 
 
 async def _fetch(url: str, statement: str, *values: object) -> list[Any]:

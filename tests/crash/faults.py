@@ -4,6 +4,7 @@ what the checker must know, and what a report counts.
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from collections import Counter
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from tests.crash.checker import SECOND
 from tests.crash.cluster import Cluster
 from tests.crash.planning import CLOCK, DATABASE, LINE, PROCESS, Fault, Kind
+from tests.support.disk import Disk
 from tests.support.faketime import WallClock
 from tests.support.proxy import Proxy
 from tests.support.rest import NoAnswer
@@ -44,27 +46,32 @@ class Trouble:
         return self.begin <= other.end and other.begin <= self.end
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """What faults can befall: nodes, and what each has of its own."""
+
+    cluster: Cluster
+    lines: Sequence[Proxy] = ()
+    clocks: Sequence[WallClock] = ()
+    disk: Disk | None = None
+
+
 class Faults:
     """`troubles`: what has been done; `wrong`: what went otherwise than it must."""
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        kinds: Mapping[str, Kind],
-        lines: Sequence[Proxy],
-        clocks: Sequence[WallClock] = (),
-    ) -> None:
+    def __init__(self, ground: Ground, kinds: Mapping[str, Kind]) -> None:
         self.troubles: list[Trouble] = []
         self.under_way: list[str] = []
         self.wrong: list[str] = []
         self._kinds = kinds
-        self._cluster = cluster
-        self._lines = lines
-        self._clocks = clocks
+        self._cluster = ground.cluster
+        self._lines = ground.lines
+        self._clocks = ground.clocks
+        self._disk = ground.disk
         self._locks: dict[tuple[str, int], threading.Lock] = {
             (place, node): threading.Lock()
             for place in (PROCESS, LINE, CLOCK, DATABASE)
-            for node in range(len(cluster.nodes))
+            for node in range(len(ground.cluster.nodes))
         }
         self._deeds: Mapping[str, Callable[[Fault], None]] = {
             "kill": self._kill,
@@ -83,6 +90,7 @@ class Faults:
             "stop database": self._stop_database,
             "kill database": self._kill_database,
             "set clock": self._set_clock,
+            "fill disk": self._fill_disk,
         }
 
     def carry_out(self, fault: Fault) -> None:
@@ -123,13 +131,15 @@ class Faults:
 
     def _kill(self, fault: Fault) -> None:
         victim = self._cluster.nodes[fault.node]
-        self._cluster.kill(victim)
+        self._lost()
+        victim.kill9()
         time.sleep(fault.lasts_s)
         self._bring_up(victim)
 
     def _stop(self, fault: Fault) -> None:
         victim = self._cluster.nodes[fault.node]
-        self._cluster.stop(victim)
+        self._lost()
+        victim.signal(signal.SIGSTOP)
         time.sleep(fault.lasts_s)
         self._cluster.wake(victim)
 
@@ -140,6 +150,10 @@ class Faults:
             self.wrong.append(f"drain of node {fault.node}: exit code {code}")
         time.sleep(fault.lasts_s)
         self._bring_up(victim)
+
+    def _lost(self) -> None:
+        """The last words of a process are read a little later, by a receiver that is busy."""
+        self._cluster.cuts.append((_now(), _now() + SECOND))
 
     def _bring_up(self, victim: Server) -> None:
         """Until it answers. One that finds no database when it starts says so and ends; as a
@@ -223,6 +237,12 @@ class Faults:
         self._cluster.database.kill9()
         time.sleep(fault.lasts_s)
         self._cluster.database.start()
+
+    def _fill_disk(self, fault: Fault) -> None:
+        assert self._disk is not None
+        self._disk.fill()
+        time.sleep(fault.lasts_s)
+        self._disk.free()
 
     # Clocks
 

@@ -11,7 +11,7 @@ from random import Random
 from types import MappingProxyType
 
 LEASE_S = 15.0
-PAUSE_S = (0.2, 3.6)
+PAUSE_S = (0.1, 2.6)
 AT_ONCE_MAX = 2
 """So many nodes at most are dead or stand still at one time: of three, one goes on."""
 
@@ -40,7 +40,7 @@ ON_POSTGRES: Mapping[str, Kind] = MappingProxyType(
         "kill": Kind(weight=30, place=PROCESS, lasts_s=(0.0, 2.5), rest_s=4.0, strikes=True),
         "stop": Kind(weight=22, place=PROCESS, lasts_s=(0.1, 4.0), strikes=True),
         "freeze": Kind(
-            weight=15, place=PROCESS, lasts_s=BEYOND_S, rest_s=3.0, strikes=True, watched=True
+            weight=10, place=PROCESS, lasts_s=BEYOND_S, rest_s=3.0, strikes=True, watched=True
         ),
         "drain": Kind(weight=6, place=PROCESS, lasts_s=(0.0, 1.0), rest_s=9.0),
         "slow": Kind(weight=4, place=LINE, lasts_s=(1.0, 8.0)),

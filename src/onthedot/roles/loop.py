@@ -96,8 +96,8 @@ class Loop:
         if pause <= 0:
             await asyncio.sleep(0)
             return
-        # After a failure a hint has to wait. Whoever gives one does not know that the store is away,
-        # and there are hundreds in a second.
+        # After a failure a hint has to wait: whoever gives one does not know that the store is
+        # away, and there are hundreds in a second.
         awaited = self._leave if self._failures else self._wake
         try:
             async with asyncio.timeout(min(pause, self._sleep_s_max)):
