@@ -63,11 +63,11 @@ ON_POSTGRES: Mapping[str, Kind] = MappingProxyType(
 )
 ON_SQLITE: Mapping[str, Kind] = MappingProxyType(
     {
-        "kill": Kind(weight=30, place=PROCESS, lasts_s=(0.0, 2.5), rest_s=3.0, strikes=True),
-        "stop": Kind(weight=20, place=PROCESS, lasts_s=(0.1, 6.0), strikes=True),
-        "freeze": Kind(weight=3, place=PROCESS, lasts_s=BEYOND_S, rest_s=2.0, strikes=True),
-        "drain": Kind(weight=8, place=PROCESS, lasts_s=(0.0, 1.0), rest_s=6.0),
-        "fill disk": Kind(weight=8, place=DATABASE, lasts_s=(1.0, 8.0), rest_s=3.0),
+        "kill": Kind(weight=30, place=PROCESS, lasts_s=(0.0, 2.5), rest_s=5.0, strikes=True),
+        "stop": Kind(weight=20, place=PROCESS, lasts_s=(0.1, 4.0), rest_s=2.0, strikes=True),
+        "freeze": Kind(weight=1, place=PROCESS, lasts_s=BEYOND_S, rest_s=5.0, strikes=True),
+        "drain": Kind(weight=8, place=PROCESS, lasts_s=(0.0, 1.0), rest_s=8.0),
+        "fill disk": Kind(weight=20, place=DATABASE, lasts_s=(0.5, 4.0), rest_s=10.0),
     }
 )
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 
 ROOM_MB = 512
+FILL_TRIES = 100
 PAGES_MAX = 4_294_967_294
 # Loaded by every Python that is started with its folder on the path.
 LIMITED = """
@@ -72,9 +73,16 @@ class Tmpfs(Disk):
 
     def fill(self) -> None:
         """It shrinks to what is on it; no memory is wasted on filling it."""
-        found = os.statvfs(self.folder)
-        used = max(1, found.f_blocks - found.f_bfree) * found.f_frsize
-        _mount(self.folder, f"remount,size={used}")
+        for tries_left in reversed(range(FILL_TRIES)):
+            found = os.statvfs(self.folder)
+            used = max(1, found.f_blocks - found.f_bfree) * found.f_frsize
+            try:
+                _mount(self.folder, f"remount,size={used}")
+            except subprocess.CalledProcessError:
+                if not tries_left:
+                    raise
+            else:
+                return  # else something was written meanwhile, and it cannot be smaller than that
 
     def free(self) -> None:
         _mount(self.folder, f"remount,size={ROOM_MB}m")
