@@ -56,6 +56,37 @@ async def test_a_node_may_start_for_twelve_seconds_after_a_heartbeat(store, cloc
     assert not member.may_start()
 
 
+async def test_a_heartbeat_that_gets_no_answer_is_given_up_in_time_for_another(
+    store, faulty, clock
+):
+    member = await a_member(faulty, clock)
+    faulty.on("nodes.beat", Stuck())
+
+    with pytest.raises(StoreUnavailable, match="within 4 s"):
+        await member.step()
+    await member.step()
+
+    assert clock.now() == pytest.approx(START + 4 * SECOND, abs=1_000)
+    assert member.may_start()
+
+
+async def test_a_store_that_is_merely_slow_gets_its_heartbeats_all_the_same(store, faulty, clock):
+    """Six seconds for each answer: the node lives, without a pause in what it may do."""
+    member = await a_member(faulty, clock)
+    faulty.on("nodes.beat", slowly)
+
+    with pytest.raises(StoreUnavailable):
+        await member.step()
+    for _ in range(5):
+        await member.step()
+        assert member.may_start()
+
+
+async def slowly(verb: Any, *args: Any, **kwargs: Any) -> Any:
+    await asyncio.sleep(6)
+    return await verb(*args, **kwargs)
+
+
 async def test_a_heartbeat_counts_from_when_it_was_sent_not_from_its_answer(store, faulty, clock):
     member = await a_member(faulty, clock)
     slow = Stuck(after=True)

@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
 from types import TracebackType
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit, urlunsplit
 
 START_S = 10.0
 CHUNK = 64 * 1024
@@ -61,9 +61,7 @@ class Proxy:
 
     def __init__(self, database_url: str, seed: int = 0) -> None:
         parts = urlsplit(database_url)
-        assert parts.hostname is not None
-        assert parts.port is not None
-        self._target = (parts.hostname, parts.port)
+        self._target = _target(parts)
         self._chance = Random(seed)
         self._way = Way()
         self._links: set[Link] = set()
@@ -78,7 +76,8 @@ class Proxy:
         assert self._ready.wait(START_S), "the proxy did not start"
         login, _, _ = parts.netloc.rpartition("@")
         place = f"127.0.0.1:{self._port}"
-        self.url = urlunsplit(parts._replace(netloc=f"{login}@{place}" if login else place))
+        netloc = f"{login}@{place}" if login else place
+        self.url = urlunsplit(parts._replace(netloc=netloc, query=""))
 
     def __enter__(self) -> Proxy:
         return self
@@ -180,7 +179,7 @@ class Proxy:
             await self._passable.wait()
             far_reader = None
             if not link.forgotten:
-                far_reader, link.far = await asyncio.open_connection(*self._target)
+                far_reader, link.far = await self._connect()
             link.pumps = [asyncio.create_task(self._pump(link, reader, link.far))]
             if far_reader is not None:
                 link.pumps.append(asyncio.create_task(self._pump(link, far_reader, link.near)))
@@ -194,6 +193,11 @@ class Proxy:
                 self._orphans.append(link.far)
                 link.far = None
             link.end()
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if isinstance(self._target, str):
+            return await asyncio.open_unix_connection(self._target)
+        return await asyncio.open_connection(*self._target)
 
     async def _pump(
         self, link: Link, reader: asyncio.StreamReader, writer: asyncio.StreamWriter | None
@@ -210,6 +214,15 @@ class Proxy:
                     return
                 writer.write(piece)
                 await writer.drain()
+
+
+def _target(parts: SplitResult) -> tuple[str, int] | str:
+    """A port, or the socket in the folder that the query names as host."""
+    if parts.hostname is not None:
+        assert parts.port is not None
+        return parts.hostname, parts.port
+    named = dict(parse_qsl(parts.query))
+    return f"{named['host']}/.s.PGSQL.{named['port']}"
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:
