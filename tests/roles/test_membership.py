@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from onthedot.clock import DatabaseClock
-from onthedot.core.instants import MILLISECOND, SECOND, Instant
+from onthedot.core.instants import MILLISECOND, SECOND
 from onthedot.core.model import SHARDS
 from onthedot.core.recovery import BEAT_S
 from onthedot.errors import NodeDead, StoreUnavailable
@@ -16,7 +16,7 @@ from onthedot.roles.membership import Membership
 from onthedot.store.contract import Store
 from tests.support.builders import ALL_SHARDS, facts, kill
 from tests.support.clock import START, ManualClock
-from tests.support.roles import Failing, FaultyStore, Stuck
+from tests.support.roles import Failing, FaultyStore, Stuck, telling
 
 
 async def a_member(store: Store, clock: ManualClock, **fields: Any) -> Membership:
@@ -212,13 +212,6 @@ async def test_a_node_whose_own_heartbeat_is_old_judges_nobody(store, clock):
 
 
 # The clock of the database
-
-
-def telling(clock: ManualClock, offset_us: int) -> Any:
-    async def time(verb: Any) -> Instant:
-        return clock.now() + offset_us
-
-    return time
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ class Membership:
         await self._set_clock()
         if self._claiming():
             self.shards = shards_of(self.number, beat.schedulers)
-        elif self._offset is Offset.REFUSED:
+        elif self.off_the_clock:
             self.shards = frozenset()
         # Else it leaves, and keeps what it has until the others have taken it over.
         return BEAT_S
@@ -120,13 +120,13 @@ class Membership:
 
     def problems(self) -> list[str]:
         """What keeps this node from working although all its loops go round."""
-        if self._offset is not Offset.REFUSED or not isinstance(self._clock, DatabaseClock):
+        if not self.off_the_clock or not isinstance(self._clock, DatabaseClock):
             return []
         seconds = abs(self._clock.offset_us()) / SECOND
         return [f"this machine's clock is {seconds:.1f} s off the database's: nothing is fired"]
 
     def _claiming(self) -> bool:
-        return not self._draining and self._offset is not Offset.REFUSED
+        return not self._draining and not self.off_the_clock
 
     def _load(self) -> Load:
         running, held = self.load()
@@ -145,9 +145,14 @@ class Membership:
             warn("clock.offset", node=self.number, offset_ms=self._clock.offset_us() // 1_000)
         self._offset = verdict
 
+    @property
+    def off_the_clock(self) -> bool:
+        """This machine's clock is too far off: others are to do the work."""
+        return self._offset is Offset.REFUSED
+
     def may_start(self) -> bool:
         """Not without a fresh heartbeat, and not on a machine whose clock is far off."""
-        if self._offset is Offset.REFUSED:
+        if self.off_the_clock:
             return False
         return may_start(confirmed_sent=self._confirmed_sent, now=self._clock.monotonic())
 
