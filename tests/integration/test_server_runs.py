@@ -25,6 +25,7 @@ RUN_FIELDS = {
     "until",
     "count",
     "rescues",
+    "redriveOf",
     "version",
 }
 

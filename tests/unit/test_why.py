@@ -66,7 +66,7 @@ def test_nothing_is_in_the_way_of_a_job_that_runs():
     findings = why_job(facts(last=last))
 
     assert verdicts(findings) == {Verdict.OK}
-    assert summary(findings) == "nothing is in its way"
+    assert summary(findings).startswith("nothing is in its way; it is due next at 2027-01-15T08:50")
     assert [each.check for each in findings] == [
         *("job", "paused", "schedule", "scheduler", "worker", "slots", "last run"),
     ]
@@ -248,6 +248,18 @@ def test_a_queued_run_that_nobody_holds_needs_a_worker():
     assert found(findings, "node").found == "no node holds it; 5 due runs of its queue wait"
     assert summary(findings) == "no worker takes runs of queue 'default'"
     assert "slots" in {each.check for each in why_run(facts(), run)}
+
+
+def test_a_run_that_a_living_node_is_about_to_start_has_nothing_in_its_way():
+    findings = why_run(facts(), a_run(Status.QUEUED, node=3))
+
+    assert verdicts(findings) == {Verdict.OK}
+    assert summary(findings).startswith("nothing is in its way; it could start since 2027-01-15")
+
+
+@pytest.mark.parametrize("status", list(Status))
+def test_every_status_of_a_run_has_a_summary(status):
+    assert summary(why_run(facts(), a_run(status, node=3, started_at=NOW)))
 
 
 def test_a_run_in_the_hands_of_a_dead_node_is_taken_over_by_a_janitor():

@@ -136,7 +136,10 @@ def summary(findings: Sequence[Finding]) -> str:
         for finding in findings:
             if finding.verdict is verdict:
                 return finding.found
-    return findings[-1].found if findings[-1].check == "end" else "nothing is in its way"
+    telling = {each.check: each.found for each in findings}
+    if "end" in telling:
+        return telling["end"]
+    return f"nothing is in its way; {telling.get('schedule') or telling['due']}"
 
 
 def last_due(job: Job, now: Instant) -> Instant | None:
@@ -244,7 +247,7 @@ def _clock_refused(role: str, nodes: Sequence[NodeFact]) -> Finding:
 
 def _last(facts: Facts) -> Iterator[Finding]:
     if facts.last is None:
-        yield Finding("last run", Verdict.NOTE, "nothing of it is in the ledger yet")
+        yield Finding("last run", Verdict.OK, "nothing of it is in the ledger yet")
     else:
         yield _ended(facts, facts.last, check="last run")
 
