@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 
 from onthedot.clock import Clock
 from onthedot.core.instants import MILLISECOND, SECOND, Instant
-from onthedot.core.model import LeasedRun
+from onthedot.core.model import Lanes, LeasedRun
 from onthedot.errors import NodeDead, StoreError
 from onthedot.observe.events import warn
 from onthedot.roles.attempt import Attempts
@@ -39,12 +39,12 @@ class Worker:
         member: Membership,
         holding: Holding,
         attempts: Attempts,
-        queues: tuple[str, ...] = (),
+        lanes: Lanes = Lanes(),
     ) -> None:
         self.loop = Loop("worker", self.step, clock)
         self.starting = Loop("starter", self.start, clock)
         self.on_release: Callable[[Iterable[Instant]], None] = lambda ats: None
-        self.queues = queues
+        self.lanes = lanes
         self._store = store
         self._clock = clock
         self._member = member
@@ -160,7 +160,7 @@ class Worker:
         self._looks -= asked
         with self._holding.claiming(room):
             leased = await self._store.runs.lease(
-                self._member.number, self.queues, limit=room, now=self._clock.now()
+                self._member.number, self.lanes, limit=room, now=self._clock.now()
             )
             self.accept(leased)
         self._backlog = len(leased) == room

@@ -19,6 +19,7 @@ from onthedot.core.model import (
     Definition,
     Handling,
     Job,
+    Lanes,
     LeasedRun,
     Outcome,
     Rule,
@@ -157,9 +158,7 @@ class RunVerbs(Protocol):
         takes the job's current version. One that has expired by `now` ends `missed` instead."""
         ...
 
-    async def lease(
-        self, node: int, queues: tuple[str, ...], *, limit: int, now: Instant
-    ) -> list[LeasedRun]:
+    async def lease(self, node: int, lanes: Lanes, *, limit: int, now: Instant) -> list[LeasedRun]:
         """Take up to `limit` due unowned runs, from these queues or, if there are none given, from
         all.
 

@@ -18,6 +18,7 @@ from onthedot.core.model import (
     Job,
     NewRun,
     Once,
+    lane_of,
     occurrence,
     rule_of,
     shard_of,
@@ -261,7 +262,7 @@ async def _columns(db: Connection, job: Job, change: Change) -> tuple[Any, ...]:
 
 # In the order of the statements `jobs.insert` and `jobs.update`.
 _JOB_COLUMNS = (
-    *("id", "version", "namespace", "key", "name", "queue", "priority", "rule", "armed"),
+    *("id", "version", "namespace", "key", "name", "lane", "priority", "rule", "armed"),
     *("definition", "payload", "anchor", "since", "skipping_from", "created_at", "updated_at"),
 )
 
@@ -274,7 +275,7 @@ def _row(job: Job, rule: int | None, armed: bool) -> tuple[Any, ...]:
         definition.namespace,
         definition.key,
         definition.name,
-        definition.queue,
+        lane_of(definition),
         definition.priority,
         rule,
         armed,

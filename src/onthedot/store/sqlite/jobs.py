@@ -16,6 +16,7 @@ from onthedot.core.model import (
     Job,
     NewRun,
     Once,
+    lane_of,
     occurrence,
     rule_of,
 )
@@ -216,7 +217,7 @@ def _columns(db: sqlite3.Connection, job: Job, change: Change) -> dict[str, Any]
         "namespace": definition.namespace,
         "key": definition.key,
         "name": definition.name,
-        "queue": definition.queue,
+        "lane": lane_of(definition),
         "priority": definition.priority,
         "rule": None if rule is None else intern_rule(db, rule),
         "armed": change.entry is not None,

@@ -1,7 +1,7 @@
 -- name: jobs.insert
-insert into job (version, namespace, key, name, queue, priority, rule, armed, definition, payload,
+insert into job (version, namespace, key, name, lane, priority, rule, armed, definition, payload,
   anchor, since, skipping_from, created_at, updated_at)
-values (1, :namespace, :key, :name, :queue, :priority, :rule, :armed, :definition, :payload,
+values (1, :namespace, :key, :name, :lane, :priority, :rule, :armed, :definition, :payload,
   :anchor, :since, :skipping_from, :created_at, :updated_at)
 
 -- name: jobs.next_number
@@ -10,7 +10,7 @@ select coalesce((select seq from sqlite_sequence where name = 'job'), 0) + 1
 
 -- name: jobs.update
 update job
-set version = :version, namespace = :namespace, key = :key, name = :name, queue = :queue, priority = :priority, rule = :rule,
+set version = :version, namespace = :namespace, key = :key, name = :name, lane = :lane, priority = :priority, rule = :rule,
   armed = :armed, definition = :definition, payload = :payload, anchor = :anchor, since = :since,
   skipping_from = :skipping_from, updated_at = :updated_at
 where id = :id
