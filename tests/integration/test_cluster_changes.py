@@ -22,6 +22,8 @@ CLIENTS = 3
 SLOW_JOBS = 2
 FOR_S = 14.0
 READY_S = 30.0
+TIMEOUT_S = 180
+"""It takes half a minute, and more on a machine that is busy with other things."""
 
 
 @pytest.fixture
@@ -81,6 +83,7 @@ def summary(history: History) -> str:
     )
 
 
+@pytest.mark.timeout(TIMEOUT_S)
 def test_whatever_is_changed_while_it_fires_every_instant_has_one_fate(tmp_path: Path, calls):
     seed = time.time_ns() % 1_000_000
     with a_cluster(tmp_path) as cluster:

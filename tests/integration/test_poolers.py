@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from itertools import pairwise
@@ -14,7 +13,7 @@ import pytest
 from onthedot.errors import StoreError
 from onthedot.store.postgres import PoolSettings, open_store
 from onthedot.store.postgres import hints as hints_module
-from tests.integration.test_cli_kit import Command
+from tests.integration.test_cli_kit import Command, check_error
 from tests.integration.test_hints import soon, talking
 from tests.integration.test_nodes_kit import Cluster, Process, a_cluster
 from tests.integration.test_server_kit import OVER, Json, lateness_us
@@ -113,12 +112,12 @@ async def beat_there(url: str, pool: PoolSettings) -> None:
         await store.upkeep.close()
 
 
-def test_a_server_that_prepares_statements_says_what_to_set(pooler, behind):
-    asyncio.run(pooler.fill(behind.name))
-    node = behind.launch("api,scheduler", ONTHEDOT_NOTIFY="no")
+def test_a_server_that_prepares_statements_refuses_to_start_and_says_what_to_set(behind, tmp_path):
+    serve = Command(tmp_path, "http://127.0.0.1:1")
 
-    eventually(lambda: "loop.failed" in node.said, "a word about it", within_s=READY_S)
-    assert "set prepared = no" in node.said
+    done = serve("serve", "--port", "0", "--database", behind.url)
+
+    check_error(done, 1, "set prepared = no")
 
 
 def test_the_commands_that_open_the_database_work_there(behind, tmp_path):

@@ -53,10 +53,12 @@ class Auditor(Client):
         return False
 
     async def read_books(self, what: str) -> None:
-        """Every job, every run of every job, and every run that anybody has ever heard of."""
+        """Every job, every run of every job and, once, each other run anybody has heard of."""
         seen = set()
         for job in await self._jobs():
             seen |= {run["runId"] for run in await self._runs(job["jobId"], what)}
+        if what != "books":
+            return
         heard = {effect.run_id for effect in self.world.history.effects}
         heard |= {
             asked.answer["runId"]

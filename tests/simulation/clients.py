@@ -185,7 +185,7 @@ class Customer(Client):
 
     async def delete(self) -> None:
         job = self.book.some_job(self.chance)
-        if job is not None and len(self.book.jobs) - len(self.book.gone) > 1:
+        if job is not None and len(self.book.jobs) - len(self.book.gone) > 3:
             name = job["jobId"]
             await self.ask("delete", "DELETE", f"/v1/jobs/{name}", job_id=name)
 

@@ -134,16 +134,16 @@ def _hunt_all(jobs: int) -> int:
     with ThreadPoolExecutor(jobs) as pool:  # each hunt is a process of its own
         for found in pool.map(hunt, BUGS):
             _tell_hunt(found)
-            missed += found.seeds is None
-            needed += [found.seeds] if found.seeds is not None else []
+            missed += found.tries is None
+            needed += [found.tries] if found.tries is not None and found.of == "seeds" else []
     needed.sort()
     print(
-        f"{len(BUGS)} planted bugs, {missed} not found; seeds needed:"
-        f" median {needed[len(needed) // 2]}, most {needed[-1]}"
+        f"{len(BUGS)} planted bugs, {missed} not found, {len(needed)} by seeds: median"
+        f" {needed[len(needed) // 2]}, most {needed[-1]}; the others by crash points"
     )
     return 1 if missed else 0
 
 
 def _tell_hunt(found: Hunt) -> None:
-    seeds = "not found" if found.seeds is None else f"seed {found.seeds}"
-    print(f"{seeds:>10}  {found.bug.name}: {found.sign[:100]}", flush=True)
+    tries = "not found" if found.tries is None else f"{found.tries} {found.of}"
+    print(f"{tries:>10}  {found.bug.name}: {found.sign[:100]}", flush=True)

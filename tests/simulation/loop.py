@@ -37,6 +37,7 @@ class Stuck(AssertionError):
 
 class VirtualLoop(asyncio.BaseEventLoop):
     _ready: deque[asyncio.Handle]
+    _stopping: bool
 
     def __init__(self) -> None:
         super().__init__()
@@ -79,6 +80,20 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     # The turns of BaseEventLoop
 
+    # The base class does the same with more checks, which took a third of the time of a seed.
+
+    def call_soon(  # type: ignore[override]
+        self, callback: Callable[..., object], *args: Any, context: Any = None
+    ) -> asyncio.Handle:
+        handle = asyncio.Handle(callback, args, self, context)
+        self._ready.append(handle)
+        return handle
+
+    def call_later(  # type: ignore[override]
+        self, delay: float, callback: Callable[..., object], *args: Any, context: Any = None
+    ) -> asyncio.TimerHandle:
+        return self.call_at(self.now_us / SECOND + delay, callback, *args, context=context)
+
     def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., object], *args: Any, context: Any = None
     ) -> asyncio.TimerHandle:
@@ -89,38 +104,47 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return timer
 
     def _run_once(self) -> None:
+        """Turn after turn until somebody stops the loop: one call for all of them."""
+        while not self._stopping:
+            self._turn()
+            self.turns += 1
+            if self.turns > TURNS_MAX:
+                raise Stuck(f"more than {TURNS_MAX} turns by {self.time():.3f} s")
+
+    def _turn(self) -> None:
         ready = self._ready
-        if not ready:
-            self._leap()
         self._move_due()
         for _ in range(len(ready)):
             handle: Any = ready.popleft()
-            if handle._cancelled:
+            if handle._cancelled or (self.stopped and self._keep_back(handle)):
                 continue
-            if self.stopped and self._keep_back(handle):
-                continue
-            handle._run()
-        self.turns += 1
-        if self.turns > TURNS_MAX:
-            raise Stuck(f"more than {TURNS_MAX} turns by {self.time():.3f} s")
-
-    def _leap(self) -> None:
-        timers = self._timers
-        while timers and timers[0][2].cancelled():
-            heapq.heappop(timers)
-        if not timers:
-            raise Stuck("everybody waits for somebody else")
-        when = timers[0][0]
-        self.now_us = max(self.now_us, int(when * SECOND))
-        while self.time() < when:  # up, so that a timer never comes before its time
-            self.now_us += 1
+            try:
+                handle._context.run(handle._callback, *handle._args)
+            except Exception as error:  # noqa: BLE001  (it goes into the verdict)
+                self.accidents.append(f"{handle!r}: {type(error).__name__}: {error}")
 
     def _move_due(self) -> None:
-        now, timers = self.now_us / SECOND, self._timers
-        while timers and timers[0][0] <= now:
-            timer = heapq.heappop(timers)[2]
-            if not timer.cancelled():
-                self._ready.append(timer)
+        """Make the timers ready that are due; if nothing is to be done, leap to the next one."""
+        timers, ready = self._timers, self._ready
+        now = self.now_us / SECOND
+        while timers:
+            when, _, timer = timers[0]
+            if timer._cancelled:
+                heapq.heappop(timers)
+            elif when <= now:
+                ready.append(heapq.heappop(timers)[2])
+            elif ready:
+                return
+            else:
+                now = self._leap(when)
+        if not ready:
+            raise Stuck("everybody waits for somebody else")
+
+    def _leap(self, when: float) -> float:
+        self.now_us = max(self.now_us, int(when * SECOND))
+        while self.now_us / SECOND < when:  # up, so that a timer never comes before its time
+            self.now_us += 1
+        return self.now_us / SECOND
 
     def _keep_back(self, handle: Any) -> bool:
         life: Life | None = handle._context.get(LIFE)

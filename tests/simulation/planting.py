@@ -25,10 +25,13 @@ SEEDS_MAX = 300
 
 @dataclass(frozen=True, slots=True)
 class Hunt:
-    """How it went: after how many seeds the bug was found, None if it was not; and by what."""
+    """How it went: after how many seeds or crash points the bug was found, None if it was not, and
+    by what sign.
+    """
 
     bug: Bug
-    seeds: int | None
+    tries: int | None
+    of: str
     sign: str
 
 
@@ -42,25 +45,32 @@ def misplaced(bug: Bug) -> list[str]:
 
 
 def hunt(bug: Bug, *, seeds: int = SEEDS_MAX) -> Hunt:
-    """Try seed after seed until one finds it."""
+    """Try seed after seed until one finds it; if none does, the crash points."""
     with _planted(bug) as path:
-        done = subprocess.run(
-            [
-                *(sys.executable, "-m", "tests.simulation", "--seed", "1", "--stop"),
-                *("--seeds", str(seeds), "--jobs", "1"),
-            ],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(path)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    tried = re.search(r"^(\d+) seeds, ", done.stdout, re.MULTILINE)
+        found = _search(bug, path, "seeds", ["--seeds", str(seeds)])
+        if found.tries is None and found.sign == "":
+            found = _search(bug, path, "points", ["--points", "short"])
+    return found
+
+
+def _search(bug: Bug, path: Path, of: str, where: list[str]) -> Hunt:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.simulation", "--stop", "--jobs", "1", *where],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    tried = re.search(rf"^(\d+) {of}, ", done.stdout, re.MULTILINE)
     if tried is None:
-        return Hunt(bug, None, f"it did not even run: {done.stderr[-400:]}")
-    lines = done.stdout.splitlines()
+        # A scene that is broken without any fault is a find, too.
+        broken = "AssertionError" in done.stderr
+        sign = done.stderr.strip().splitlines()[-1][-400:]
+        return Hunt(bug, 1 if broken else None, of, sign)
     found = done.returncode == 1
-    return Hunt(bug, int(tried[1]) if found else None, lines[0].strip() if found else "")
+    sign = done.stdout.splitlines()[0].strip() if found else ""
+    return Hunt(bug, int(tried[1]) if found else None, of, sign)
 
 
 @contextmanager

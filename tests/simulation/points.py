@@ -22,10 +22,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 START = 1_778_579_996 * SECOND  # four seconds before a full minute
-STALL_S = 31.0
+STALLS_S = (18.0, 31.0)
+"""Just beyond a lease, when its runs have just begun anew, and beyond two."""
+
 JOINING_S = 1.0
 LEASES_S = 36.0
 FAULTS = tuple(Fault)
+LONG = frozenset({Fault.STALL_BEFORE, Fault.STALL_AFTER, Fault.HANG_BEFORE, Fault.HANG_AFTER})
 BRIEF = frozenset({Fault.FAIL_BEFORE, Fault.FAIL_AFTER, Fault.FULL})
 SHORT_FAULTS = (
     (Fault.DIE_BEFORE, Fault.DIE_AFTER, Fault.FAIL_AFTER),
@@ -75,7 +78,7 @@ class OneFault:
         return self.point.fault
 
     def stall_s(self) -> float:
-        return STALL_S
+        return STALLS_S[0 if self.point is None else self.point.call % 2]
 
     def latency_s(self, process: Process) -> float:
         return self._latency.uniform(0.0005, 0.004)
@@ -144,7 +147,6 @@ async def _play(world: World, scene: str, fault: OneFault) -> None:
     fault.on = True
     await SCENES[scene](director)
     calls = len(fault.calls)
-    fault.on = False
     await _heal(world, receiver, fault)
     auditor = Auditor(world, "auditor", book)
     await auditor.close_books(2.0)
@@ -153,8 +155,11 @@ async def _play(world: World, scene: str, fault: OneFault) -> None:
 
 async def _heal(world: World, receiver: Receiver, fault: OneFault) -> None:
     lasting = fault.point is not None and fault.point.fault not in BRIEF
-    for process in world.processes:
-        process.go_on()
+    if fault.point is not None and fault.point.fault in LONG:
+        await asyncio.sleep(
+            fault.stall_s()
+        )  # the world goes on meanwhile, and gives the process up
+    fault.on = False
     for _ in range(20):  # a drain may still be under way
         for process in world.processes:
             if not process.up:

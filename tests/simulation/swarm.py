@@ -21,11 +21,12 @@ CALM_SHARE = 0.08
 KIND_SHARE = 0.3
 LOOKING = frozenset(
     {
-        *("Clock.peek", "Clock.rules", "Runs.promote", "Runs.lease", "Runs.rescue", "Runs.signals"),
+        *("Clock.peek", "Clock.rules", "Runs.rescue", "Runs.signals", "_all"),
         *("Nodes.beat", "Nodes.bury", "Nodes.all", "_NodesWithTime.time", "Runs.owned"),
         *("Jobs.definitions", "Upkeep.prune", "Ledger.page", "Ledger.story", "Jobs.page"),
     }
 )
+CLAIMING = frozenset({"Runs.promote", "Runs.lease"})
 STRIKES = {
     "die": (Fault.DIE_BEFORE, Fault.DIE_AFTER),
     "stall": (Fault.STALL_BEFORE, Fault.STALL_AFTER),
@@ -117,10 +118,15 @@ def _builds(chance: random.Random, kinds: frozenset[str], *, alone: bool) -> tup
     grace_s = chance.choice((0.5, 5.0))
     if alone:
         return (Build(slots=slots, grace_s=grace_s, alone=True),)
-    count = chance.choice((1, 2, 2, 2, 3))
+    count = chance.choice((1, 1, 2, 2, 2, 3))
     roles: list[tuple[str, ...]] = [ALL_ROLES] * count
     if "split roles" in kinds:
-        roles = [("api", "scheduler"), ("api", "worker"), ("api", "worker", "janitor")]
+        roles = chance.choice(
+            (
+                [("api", "scheduler", "janitor"), ("api", "worker")],
+                [("api", "scheduler"), ("api", "worker"), ("api", "worker", "janitor")],
+            )
+        )
     return tuple(Build(roles=each, slots=slots, grace_s=grace_s) for each in roles)
 
 
@@ -145,15 +151,15 @@ class SwarmFaults:
             return Fault.FAIL_BEFORE
         if not self._strikes:
             return None
-        if self.chance.random() >= (0.0006 if verb in LOOKING else 0.03):
+        rate = 0.002 if verb in CLAIMING else 0.0006 if verb in LOOKING else 0.05
+        if self.chance.random() >= rate:
             return None
         return self.chance.choice(STRIKES[self.chance.choice(self._strikes)])
 
     def stall_s(self) -> float:
         """Short ones, some near the lease of 15 s, and some far beyond it."""
-        return self.chance.choice((0.3, 1.0, 5.0, 11.0, 14.0, 17.0, 25.0, 50.0)) * (
-            self.chance.uniform(0.8, 1.2)
-        )
+        wait_s = self.chance.choice((0.3, 1.0, 5.0, 11.0, 15.0, 16.0, 17.0, 18.0, 25.0, 50.0))
+        return wait_s * self.chance.uniform(0.85, 1.15)
 
     def latency_s(self, process: Process) -> float:
         low, high = self.profile.latency_s

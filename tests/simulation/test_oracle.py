@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from tests.simulation.oracle import SECOND, instants, micros
@@ -11,7 +9,7 @@ from tests.simulation.oracle import SECOND, instants, micros
 BERLIN = "Europe/Berlin"
 
 
-def due(schedule: tuple[Any, ...], first: str, last: str) -> list[str]:
+def due(schedule: tuple[str, ...], first: str, last: str) -> list[str]:
     found = instants(schedule, micros("2026-01-01T00:00:00Z"), micros(first), micros(last))
     return [str(at // SECOND % 86_400 // 60) for at in found]
 

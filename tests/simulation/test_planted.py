@@ -18,7 +18,7 @@ SEEDS_MAX = 30
 def test_a_planted_bug_is_found(bug: Bug):
     found = hunt(bug, seeds=SEEDS_MAX)
 
-    assert found.seeds is not None, f"{bug.name} was not found in {SEEDS_MAX} seeds {found.sign}"
+    assert found.tries is not None, f"{bug.name} was not found in {SEEDS_MAX} seeds {found.sign}"
 
 
 def test_every_bug_has_its_place():
