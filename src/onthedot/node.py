@@ -23,6 +23,7 @@ from onthedot.api.services import Services
 from onthedot.clock import Clock, DatabaseClock, SystemClock
 from onthedot.config import Settings
 from onthedot.core.instants import SECOND, Instant
+from onthedot.core.model import Lanes
 from onthedot.errors import CannotStart, LoopEnded, NodeDead, SchemaMismatch, StoreError
 from onthedot.ids import SystemChance
 from onthedot.observe.events import log, to_stderr, warn
@@ -160,7 +161,7 @@ class Node:
             runner=HttpRunner(version=__version__),
             facts=facts,
             installation=await store.upkeep.installation(),
-            queues=settings.queues,
+            lanes=Lanes(settings.queues),
             retention_us=settings.retention_us,
             alone=not settings.on_postgres,  # the lock file of SQLite says so
             tell=_teller(hints, clock),

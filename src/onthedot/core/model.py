@@ -185,6 +185,10 @@ class Lanes(NamedTuple):
         )
 
 
+CALLBACKS = Lanes()
+"""Of every queue, and no Python functions."""
+
+
 class Entry(NamedTuple):
     """One coming occurrence in the clock. An active recurring version has exactly one."""
 

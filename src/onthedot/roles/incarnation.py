@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from onthedot.clock import Clock
 from onthedot.core.firing import AHEAD
 from onthedot.core.instants import SECOND, Instant
-from onthedot.core.model import Lanes, Outcome
+from onthedot.core.model import CALLBACKS, Lanes, Outcome
 from onthedot.errors import NodeDead, StoreError
 from onthedot.ids import Chance
 from onthedot.observe.events import log, warn
@@ -54,7 +54,7 @@ class Kit:
     runner: Runner
     facts: NodeFacts
     installation: str
-    lanes: Lanes = Lanes()
+    lanes: Lanes = CALLBACKS
     retention_us: int
     alone: bool = False
     tell: Tell = lambda what, ats: None

@@ -11,7 +11,7 @@ from typing import Protocol
 from onthedot.clock import Clock
 from onthedot.core.firing import AHEAD, Plan, plan_firings, set_aside
 from onthedot.core.instants import Instant
-from onthedot.core.model import Entry, Lanes, LeasedRun, Rule
+from onthedot.core.model import CALLBACKS, Entry, Lanes, LeasedRun, Rule
 from onthedot.errors import StoreError, Taken
 from onthedot.observe.events import warn
 from onthedot.roles.loop import Loop
@@ -41,7 +41,7 @@ class Hands(Protocol):
 class NoHands:
     """A node without a worker leaves every run unowned, for others."""
 
-    lanes = Lanes()
+    lanes = CALLBACKS
 
     def claiming(self, most: int) -> AbstractContextManager[int]:
         return nullcontext(0)

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 
 from onthedot.clock import Clock
 from onthedot.core.instants import MILLISECOND, SECOND, Instant
-from onthedot.core.model import Lanes, LeasedRun
+from onthedot.core.model import CALLBACKS, Lanes, LeasedRun
 from onthedot.errors import NodeDead, StoreError
 from onthedot.observe.events import warn
 from onthedot.roles.attempt import Attempts
@@ -39,7 +39,7 @@ class Worker:
         member: Membership,
         holding: Holding,
         attempts: Attempts,
-        lanes: Lanes = Lanes(),
+        lanes: Lanes = CALLBACKS,
     ) -> None:
         self.loop = Loop("worker", self.step, clock)
         self.starting = Loop("starter", self.start, clock)

@@ -159,11 +159,11 @@ class RunVerbs(Protocol):
         ...
 
     async def lease(self, node: int, lanes: Lanes, *, limit: int, now: Instant) -> list[LeasedRun]:
-        """Take up to `limit` due unowned runs, from these queues or, if there are none given, from
-        all.
+        """Take up to `limit` due unowned runs, from these lanes.
 
         Higher priority first, older first within one; 60 s of waiting outweigh one level, so
-        that nothing starves. Each takes the job's current version and a higher fence.
+        that nothing starves. Each takes the job's current version, with its lane, and a higher
+        fence: a worker may be given a function that it does not have, and gives that back.
         """
         ...
 

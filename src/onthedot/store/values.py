@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from onthedot.core.instants import Instant
-from onthedot.core.model import Cut, Entry, Job, Lanes, LeasedRun, NewRun
+from onthedot.core.model import CALLBACKS, Cut, Entry, Job, Lanes, LeasedRun, NewRun
 from onthedot.core.states import Status
 
 
@@ -31,7 +31,7 @@ class Lessee(NamedTuple):
 
     node: int
     own: int
-    lanes: Lanes = Lanes()
+    lanes: Lanes = CALLBACKS
 
     def share(self, runs: Sequence[NewRun]) -> tuple[list[NewRun], list[NewRun]]:
         """The node's own runs, and the rest; both in the given order."""
