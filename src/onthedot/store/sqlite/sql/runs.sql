@@ -84,12 +84,13 @@ returning version, lane, priority, due, rescues, payload
 
 -- name: runs.finish_plainly
 -- why: the parameters are an outcome and the node; together with the delete below the same check, for
--- successes by the thousand
+-- successes by the thousand. The conflict is with the same outcome, given twice
 insert into history (job, run, attempt, fence, version, status, due, started, finished, node, rescues,
   error, output, reason)
 select job, run, attempt, fence, version, 1, due, ?6, ?7, owner, rescues, ?8, ?9, ?10
 from run
 where job = ?1 and run = ?2 and owner = ?12 and fence = ?4 and attempt = ?3
+on conflict (job, run, attempt) do nothing
 
 -- name: runs.leave_finished
 delete from run
