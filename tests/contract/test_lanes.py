@@ -1,4 +1,4 @@
-"""Which workers may take a run: those of its queue and, if it calls a function, those that have it."""
+"""Who may take a run: workers of its queue and, if it calls a function, those that have it."""
 
 from __future__ import annotations
 
