@@ -34,8 +34,13 @@ _CRON_FIELDS: Final = 5
 
 def definition_of(job: JobIn, *, now: Instant) -> Definition:
     """The definition of a new job, or a refusal that names the field."""
-    blank = Definition(name=job.name, handler_url=job.handler_url)
-    return _with(blank, job, now=now)
+    if job.handler_url is UNSET and job.handler is UNSET:
+        raise Invalid(
+            "handlerUrl is missing",
+            hint="Give the URL to call, or the name of a Python function as handler.",
+            field="handlerUrl",
+        )
+    return _with(Definition(name=job.name), job, now=now)
 
 
 def patched(definition: Definition, patch: JobPatch, *, now: Instant) -> Definition:
@@ -76,9 +81,13 @@ def _labels(given: JobIn | JobPatch) -> dict[str, Any]:
         raise Invalid("name is empty", hint="Give the job a name that people know.", field="name")
     if isinstance(given.handler_url, str):
         checked_url(given.handler_url, field="handlerUrl")
+    if given.handler_url is not UNSET and given.handler is not UNSET:
+        raise _two("handlerUrl", "handler")
     plain = {
         "name": given.name,
-        "handler_url": given.handler_url,
+        # One takes the place of the other.
+        "handler_url": given.handler_url if given.handler is UNSET else "",
+        "handler": given.handler if given.handler_url is UNSET else "",
         "key": given.key,
         "namespace": given.namespace,
         "owner": given.owner,
