@@ -178,10 +178,12 @@ def calm_times_are_prompt(books: Books) -> Iterator[str]:
         if run_id not in probes and not history.calm:
             continue
         starts = books.effects.get(run_id)
-        since = max(micros(run["scheduledFor"]), asked_at.get(run_id) or 0)
+        due = micros(run["scheduledFor"])
+        since = max(due, asked_at.get(run_id) or 0)
         book = books.jobs.get(run["jobId"])
         if book is not None:
-            since = max(since, min(version.low for version in book.versions))
+            naming = [version.low for version in book.versions if version.has(due)]
+            since = max(since, min(naming, default=book.versions[0].low))
             limit = round(book.first["timeout"] * SECOND) + STOPPING
             for effect in starts or ():
                 if (effect.ended_at or effect.started_at) - effect.started_at > limit:

@@ -218,10 +218,6 @@ LEASES = (
         (RECOVERY, "START_LIMIT_S = 12.0\n", "START_LIMIT_S = 1200.0\n"),
     ),
     bug(
-        "the dead may lease",
-        (RUNS, "    require_alive(db, node)\n    wanted = ", "    wanted = "),
-    ),
-    bug(
         "a dead node is settled after its first run",
         (RUNS, '"limit": limit - rescued}', '"limit": 1}'),
     ),
