@@ -31,7 +31,7 @@ from onthedot.observe.health import Health
 from onthedot.roles.incarnation import Incarnation, Kit, Tell, join
 from onthedot.roles.loop import Loop
 from onthedot.roles.processes import this_process
-from onthedot.roles.runners.http import HttpRunner
+from onthedot.roles.runners.opening import open_runner
 from onthedot.store.contract import Store
 from onthedot.store.migrate import State, inspect
 from onthedot.store.sqlite import open_store as open_sqlite
@@ -154,14 +154,15 @@ class Node:
             slots=settings.slots,
             version=__version__,
         )
+        executing = await open_runner(settings.app, settings.runners, store=store, clock=clock)
         kit = Kit(
             store=store,
             clock=clock,
             chance=chance,
-            runner=HttpRunner(version=__version__),
+            runner=executing.runner,
             facts=facts,
             installation=await store.upkeep.installation(),
-            lanes=Lanes(settings.queues),
+            lanes=Lanes(settings.queues, executing.functions),
             retention_us=settings.retention_us,
             alone=not settings.on_postgres,  # the lock file of SQLite says so
             tell=_teller(hints, clock),

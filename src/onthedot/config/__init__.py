@@ -9,15 +9,12 @@ import ipaddress
 import os
 import tomllib
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, TypeVar
-from urllib.parse import urlsplit
 
 from onthedot.config import readers
-from onthedot.config.readers import POSTGRES, ROLES, Wrong, did_you_mean, is_address, short
+from onthedot.config.readers import ROLES, Wrong, did_you_mean, is_address, short
 from onthedot.core.instants import DAY, SECOND
 from onthedot.errors import CannotStart, InvalidDuration, WrongUse
 
@@ -87,9 +84,11 @@ class Settings:
         ROLES, readers.roles, "What this server does, separated by commas."
     )
     api_key: str | None = _setting(
-        None, readers.api_key, "The key every call must carry; without one, only loopback is served.",
+        None,
+        readers.api_key,
+        "The key every call must carry; without one, only loopback is served.",
         secret=True,
-    )  # fmt: skip
+    )
     slots: int = _setting(
         100,
         readers.whole_number(1, _SLOTS_MAX),

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 
 from onthedot.clock import Clock
 from onthedot.core.instants import MILLISECOND, SECOND, Instant
-from onthedot.core.model import CALLBACKS, Lanes, LeasedRun
+from onthedot.core.model import CALLBACKS, Handling, Lanes, LeasedRun
 from onthedot.errors import NodeDead, StoreError
 from onthedot.observe.events import warn
 from onthedot.roles.attempt import Attempts
@@ -52,6 +52,7 @@ class Worker:
         self._attempts = attempts
         self._handlings = Handlings(store)
         self._fresh: list[LeasedRun] = []
+        self._foreign: list[LeasedRun] = []
         self._polled_at = clock.monotonic() - POLL_S
         self._looks: set[Instant] = {clock.now()}
         self._backlog = False
@@ -100,6 +101,7 @@ class Worker:
 
     async def step(self) -> float:
         await self._load_handlings()
+        await self._give_up_foreign()
         if not self._member.may_start():
             return MAY_NOT_START_S
         self._start_due()
@@ -134,8 +136,22 @@ class Worker:
     def _make_ready(self) -> None:
         """Let those be started of whose job we know how."""
         ready, self._fresh = self._handlings.match(self._fresh)
-        self._holding.ready(ready)
+        self._foreign += [each.run for each in ready if not self._has(each.handling)]
+        self._holding.ready([each for each in ready if self._has(each.handling)])
         self.starting.nudge()
+
+    def _has(self, handling: Handling | None) -> bool:
+        """An edit may have given a queued run to a function that is not here."""
+        if handling is None or not handling.handler:
+            return True
+        return handling.handler in self.lanes.functions
+
+    async def _give_up_foreign(self) -> None:
+        """It goes back into the lane of its function, for a worker that has it."""
+        foreign, self._foreign = self._foreign, []
+        held = [self._holding.drop_waiting((run.job, run.run)) for run in foreign]
+        if any(held):
+            await self._release([run for run in held if run is not None])
 
     async def _hand_back(self) -> None:
         """Give up runs whose margin is over while every slot was busy."""

@@ -1,4 +1,4 @@
-"""Functions as jobs: `@app.job(...)` on a function, and the function can be scheduled and enqueued."""
+"""Functions as jobs: `@app.job(...)` on a function makes it one that is scheduled and enqueued."""
 
 from __future__ import annotations
 
@@ -36,9 +36,8 @@ class App:
         """
 
         def declared(function: Callable[P, R]) -> Function[P, R]:
-            made = Function(
-                function, name or f"{function.__module__}.{function.__qualname__}", fields
-            )
+            own_name = f"{function.__module__}.{function.__qualname__}"
+            made = Function(function, name or own_name, fields)
             if made.name in self.functions:
                 raise Invalid(
                     f"two functions are called '{made.name}'",
@@ -77,7 +76,7 @@ class Function(Generic[P, R]):
             ) from None
         keywords = {name: getattr(given, name) for name in self._arguments.__struct_fields__}
         first = (context,) if self._wants_context else ()
-        return lambda: self._function(*first, **keywords)  # type: ignore[call-arg]
+        return lambda: self._function(*first, **keywords)
 
     def declaration(self) -> dict[str, Any]:
         """The job, as the API takes it."""

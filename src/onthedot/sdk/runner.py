@@ -15,10 +15,12 @@ import threading
 import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from onthedot.clock import SystemClock
 from onthedot.errors import Invalid, OnthedotError
 from onthedot.roles.runners.pipe import (
     Begin,
@@ -35,6 +37,7 @@ from onthedot.sdk.app import App, Function, outcome_of
 from onthedot.sdk.context import Context, Fail
 
 THREADS = 10
+CLOCK = SystemClock()
 BLOCKED_S = 1.0
 OUTPUT_BYTES_MAX = 256 * 1024
 
@@ -42,7 +45,7 @@ OUTPUT_BYTES_MAX = 256 * 1024
 def load(reference: str) -> App:
     """The app that `module:attribute` names. Raises Invalid if there is none."""
     module_name, _, attribute = reference.partition(":")
-    sys.path.insert(0, os.getcwd())
+    sys.path.insert(0, str(Path.cwd()))
     try:
         found = getattr(importlib.import_module(module_name), attribute or "app")
     except (ImportError, AttributeError) as error:
@@ -60,7 +63,7 @@ class Runner(asyncio.Protocol):
         self.gone = asyncio.Event()
         self._app = app
         self._frames = Frames()
-        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._tasks: dict[int, asyncio.Task[End]] = {}
         self._said: list[FromRunner] = []
         self._transport: asyncio.Transport | None = None
         self.current = ""
@@ -129,7 +132,7 @@ class Runner(asyncio.Protocol):
             raise
         except Fail as error:
             return End(number, error=f"{error}", retryable=False)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  (whatever a function raises is the failure of its run)
             return End(number, error=_in_words(error))
 
 
@@ -153,7 +156,7 @@ def _watch(runner: Runner, loop: asyncio.AbstractEventLoop, main: int) -> None:
     said = 0.0
     while True:
         time.sleep(BLOCKED_S / 4)
-        silent = time.monotonic() - runner.beat
+        silent = CLOCK.monotonic() - runner.beat
         if runner.beat and silent > BLOCKED_S and runner.beat != said:
             said = runner.beat
             stack = traceback.extract_stack(sys._current_frames()[main])
@@ -169,7 +172,7 @@ async def _serve(app: App, fd: int) -> None:
     watching = (runner, loop, threading.get_ident())
     threading.Thread(target=_watch, args=watching, daemon=True).start()
     while not runner.gone.is_set():
-        runner.beat = time.monotonic()
+        runner.beat = CLOCK.monotonic()
         try:
             async with asyncio.timeout(BLOCKED_S / 4):
                 await runner.gone.wait()
@@ -180,7 +183,7 @@ async def _serve(app: App, fd: int) -> None:
 def main(reference: str, fd: int) -> None:
     try:
         app = load(reference)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  (code that cannot be imported may raise anything)
         words = f"{error}" if isinstance(error, OnthedotError) else _in_words(error)
         with socket.socket(fileno=fd) as pipe:
             pipe.sendall(frame([Refusal(words)]))

@@ -117,6 +117,10 @@ class JobVerbs(Protocol):
         """The job, or NotFound if there is none or it was deleted."""
         ...
 
+    async def keyed(self, namespace: str, key: str) -> Job | None:
+        """The job with this key, if there is one."""
+        ...
+
     async def page(self, *, before: int | None, limit: int) -> list[Job]:
         """Jobs, newest first, with numbers under `before`."""
         ...

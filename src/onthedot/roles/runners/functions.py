@@ -2,8 +2,8 @@
 
 A function that holds the interpreter, leaks or crashes costs its neighbours in that runner a second
 start, and nobody a lease. When a runner dies, whoever was in it is a suspect: suspects are called
-again one at a time, each alone in a runner, within the same attempt. One that kills three runners in
-which it is alone is quarantined.
+again one at a time, each alone in a runner, within the same attempt. One that kills three runners
+in which it is alone is quarantined.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a worker and its runner processes say to each other: groups of messages in frames.
 
-A frame is four bytes of length and a list in MessagePack. Whatever has to be said at one moment goes
-out together, so that a run costs a microsecond and not a system call.
+A frame is four bytes of length and a list in MessagePack. Whatever has to be said at one moment
+goes out together, so that a run costs a microsecond and not a system call.
 """
 
 from __future__ import annotations

@@ -95,6 +95,10 @@ class Jobs:
             raise no_such_job(job)
         return job_of(row)
 
+    async def keyed(self, namespace: str, key: str) -> Job | None:
+        row = await self._database.row(SQL["jobs.keyed"], namespace, key)
+        return None if row is None else job_of(row)
+
     async def page(self, *, before: int | None, limit: int) -> list[Job]:
         below = 1 << 62 if before is None else before
         return [job_of(row) for row in await self._database.rows(SQL["jobs.page"], below, limit)]

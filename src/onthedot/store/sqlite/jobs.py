@@ -63,6 +63,13 @@ class Jobs:
     async def get(self, job: int) -> Job:
         return await self._database.read(lambda db: get_job(db, job))
 
+    async def keyed(self, namespace: str, key: str) -> Job | None:
+        def look(db: sqlite3.Connection) -> Job | None:
+            row = db.execute(SQL["jobs.keyed"], (namespace, key)).fetchone()
+            return None if row is None else job_of(row)
+
+        return await self._database.read(look)
+
     async def page(self, *, before: int | None, limit: int) -> list[Job]:
         bounds = {"before": 1 << 62 if before is None else before, "limit": limit}
         return await self._database.read(

@@ -46,6 +46,11 @@ where id < $1
 order by id desc
 limit $2
 
+-- name: jobs.keyed
+select id, version, definition, payload, anchor, since, skipping_from, created_at, updated_at
+from job
+where namespace = $1 and key = $2
+
 -- name: jobs.by_key
 select id
 from job

@@ -42,6 +42,11 @@ select s.horizon,
 from shard s
 where s.id = :shard
 
+-- name: jobs.keyed
+select id, version, definition, payload, anchor, since, skipping_from, created_at, updated_at
+from job
+where namespace = ? and key = ?
+
 -- name: jobs.by_key
 select id
 from job
