@@ -52,7 +52,7 @@ def every_instant_is_accounted_for(books: Books) -> Iterator[str]:
                 fates.add("run")
             if not fates:
                 yield f"lost: {book.job_id} has nothing for {due}"
-            elif "run" in fates and all(version.paused for version in ruling):
+            elif runs.get(due) in books.effects and all(version.paused for version in ruling):
                 yield f"ran while paused: {book.job_id} at {due}"
             elif fates == {"skipped"} and not any(version.paused for version in ruling):
                 yield f"skipped without a pause: {book.job_id} at {due}"

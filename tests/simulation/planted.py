@@ -199,9 +199,19 @@ LEASES = (
             "where job = :job and run = :run\n",
         ),
         (
+            RUNS_SQL,
+            "and owner = ?12 and fence = ?4 and attempt = ?3\non conflict",
+            "and ?12 = ?12\non conflict",
+        ),
+        (
+            RUNS_SQL,
+            "delete from run\nwhere job = ?1 and run = ?2 and owner = ?12 and fence = ?4 and",
+            "delete from run\nwhere job = ?1 and run = ?2 and ?12 = ?12 and",
+        ),
+        (
             RUNS,
-            "    require_alive(db, node)\n    signals = ",
-            "    signals = ",
+            "    require_alive(db, node)\n    wishes = ",
+            "    wishes = ",
         ),
     ),
     bug(
@@ -287,7 +297,7 @@ ATTEMPTS = (
     ),
     bug(
         "a cancel is forgotten at the retry",
-        (RUNS, "_obeying(db, outcome, node) if signals else outcome", "outcome"),
+        (RUNS, "_obeying(db, outcome, node) if wishes else outcome", "outcome"),
     ),
     bug(
         "a cancel is forgotten at the rescue",
@@ -311,8 +321,8 @@ ATTEMPTS = (
         "a start comes before its instant",
         (
             "roles/worker.py",
-            "self._holding.take_due(self._clock.now(), self._holding.free_slots)",
-            "self._holding.take_due(self._clock.now() + 100_000, self._holding.free_slots)",
+            "self._holding.take_due(self._clock.now(), limit)",
+            "self._holding.take_due(self._clock.now() + 100_000, limit)",
         ),
     ),
     bug(
@@ -343,8 +353,8 @@ ATTEMPTS = (
         "nothing times out",
         (
             "roles/attempt.py",
-            "loop.call_later(definition.timeout_us / SECOND,",
-            "loop.call_later(1e9 + definition.timeout_us / SECOND,",
+            "handling.timeout_us / SECOND, _stop,",
+            "1e9 + handling.timeout_us / SECOND, _stop,",
         ),
     ),
 )
