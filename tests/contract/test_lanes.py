@@ -77,17 +77,34 @@ async def test_a_promotion_leases_functions_only_to_a_node_that_has_them(store, 
     assert len(promoted.leased) == (lanes is BILLING)
 
 
-async def test_a_queued_run_follows_an_edit_of_the_handler_into_its_lane(store, clock):
+@pytest.mark.parametrize("delay", [0, SECOND])
+async def test_a_run_that_nobody_holds_follows_an_edit_into_its_lane(store, clock, delay):
+    node = await a_node(store, clock)
+    job = await a_job(store, clock, handler_url="", handler="gone")
+    await store.runs.enqueue(job.id, due=clock.now() + delay, payload=None, now=clock.now())
+
+    await edit(store, clock, job, handler="shop.bill")
+    clock.advance(delay)
+    gone = Lessee(node, PLENTY, Lanes((), frozenset({"gone"})))
+    await store.runs.promote(
+        ALL_SHARDS, until=clock.now(), lessee=gone, limit=PLENTY, now=clock.now()
+    )
+
+    assert await store.runs.lease(node, gone.lanes, limit=PLENTY, now=clock.now()) == []
+    [leased] = await store.runs.lease(node, BILLING, limit=PLENTY, now=clock.now())
+    assert (leased.version, leased.lane) == (2, "default|shop.bill")
+
+
+async def test_a_held_run_that_is_given_back_stands_in_the_lane_of_the_edit(store, clock):
     node = await a_node(store, clock)
     job = await a_job(store, clock, handler_url="", handler="gone")
     await a_run(store, clock, job)
+    gone = Lanes((), frozenset({"gone"}))
+    await store.runs.lease(node, gone, limit=PLENTY, now=clock.now())
+
     await edit(store, clock, job, handler="shop.bill")
+    await store.runs.release(node, await store.runs.owned(node), now=clock.now())
+    await store.runs.lease(node, gone, limit=PLENTY, now=clock.now())
+    await store.runs.release(node, await store.runs.owned(node), now=clock.now())
 
-    both = Lanes((), frozenset({"gone"}))
-    [leased] = await store.runs.lease(node, both, limit=PLENTY, now=clock.now())
-    refs = await store.runs.owned(node)
-    await store.runs.release(node, refs, now=clock.now())
-
-    assert (leased.version, leased.lane) == (2, "default|shop.bill")
-    assert await store.runs.lease(node, both, limit=PLENTY, now=clock.now()) == []
     assert len(await store.runs.lease(node, BILLING, limit=PLENTY, now=clock.now())) == 1

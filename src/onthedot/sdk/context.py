@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import threading
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from onthedot.core.instants import SECOND
@@ -26,6 +27,14 @@ class Context:
     job_id: str
     attempt: int
     scheduled_us: int
+    halt: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether this attempt is to end: it was cancelled, or its time is over. A function that
+        lasts should look now and then; five seconds later its process is killed.
+        """
+        return self.halt.is_set()
 
     @property
     def scheduled_for(self) -> datetime:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import os
+import signal
 import socket
 import sys
 import threading
@@ -22,7 +23,9 @@ import msgspec
 
 from onthedot.clock import SystemClock
 from onthedot.errors import Invalid, OnthedotError
-from onthedot.roles.runners.pipe import (
+from onthedot.sdk.app import App, Function, outcome_of
+from onthedot.sdk.context import Context, Fail
+from onthedot.wire.pipe import (
     Begin,
     Blocked,
     End,
@@ -33,8 +36,6 @@ from onthedot.roles.runners.pipe import (
     frame,
     to_runner,
 )
-from onthedot.sdk.app import App, Function, outcome_of
-from onthedot.sdk.context import Context, Fail
 
 THREADS = 10
 CLOCK = SystemClock()
@@ -64,6 +65,7 @@ class Runner(asyncio.Protocol):
         self._app = app
         self._frames = Frames()
         self._tasks: dict[int, asyncio.Task[End]] = {}
+        self._under_way: dict[int, tuple[Function[Any, Any], Context]] = {}
         self._said: list[FromRunner] = []
         self._transport: asyncio.Transport | None = None
         self.current = ""
@@ -83,7 +85,7 @@ class Runner(asyncio.Protocol):
                 if isinstance(message, Begin):
                     self._begin(message)
                 elif message.number in self._tasks:
-                    self._tasks[message.number].cancel()
+                    self._halt(message.number)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.gone.set()
@@ -100,16 +102,16 @@ class Runner(asyncio.Protocol):
         if self._transport is not None:
             self._transport.write(frame(list(said)))
 
+    def _halt(self, number: int) -> None:
+        """A coroutine is cancelled. A thread cannot be: it is told, and ends when it likes; the
+        worker does not wait for long.
+        """
+        function, context = self._under_way[number]
+        context.halt.set()
+        if function.is_coroutine:
+            self._tasks[number].cancel()
+
     def _begin(self, begin: Begin) -> None:
-        task = asyncio.get_running_loop().create_task(self._run(begin))
-        self._tasks[begin.number] = task
-        task.add_done_callback(lambda ended: self._ended(begin.number, ended))
-
-    def _ended(self, number: int, task: asyncio.Task[End]) -> None:
-        del self._tasks[number]
-        self.say(End(number, stopped=True) if task.cancelled() else task.result())
-
-    async def _run(self, begin: Begin) -> End:
         function = self._app.functions[begin.function]
         context = Context(
             run_id=begin.run_id,
@@ -117,6 +119,18 @@ class Runner(asyncio.Protocol):
             attempt=begin.attempt,
             scheduled_us=begin.scheduled_for,
         )
+        self._under_way[begin.number] = function, context
+        task = asyncio.get_running_loop().create_task(self._run(begin, function, context))
+        self._tasks[begin.number] = task
+        task.add_done_callback(lambda ended: self._ended(begin.number, ended))
+
+    def _ended(self, number: int, task: asyncio.Task[End]) -> None:
+        del self._tasks[number]
+        _, context = self._under_way.pop(number)
+        stopped = task.cancelled() or context.cancelled
+        self.say(End(number, stopped=True) if stopped else task.result())
+
+    async def _run(self, begin: Begin, function: Function[Any, Any], context: Context) -> End:
         try:
             call = function.bound(begin.payload, context)
         except OnthedotError as error:
@@ -181,6 +195,9 @@ async def _serve(app: App, fd: int) -> None:
 
 
 def main(reference: str, fd: int) -> None:
+    # The worker decides when a runner ends: a Ctrl-C in the terminal goes to all of them.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:
         app = load(reference)
     except Exception as error:  # noqa: BLE001  (code that cannot be imported may raise anything)

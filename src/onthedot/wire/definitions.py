@@ -34,7 +34,7 @@ _CRON_FIELDS: Final = 5
 
 def definition_of(job: JobIn, *, now: Instant) -> Definition:
     """The definition of a new job, or a refusal that names the field."""
-    if job.handler_url is UNSET and job.handler is UNSET:
+    if _given(job.handler_url) is None and _given(job.handler) is None:
         raise Invalid(
             "handlerUrl is missing",
             hint="Give the URL to call, or the name of a Python function as handler.",
@@ -81,13 +81,9 @@ def _labels(given: JobIn | JobPatch) -> dict[str, Any]:
         raise Invalid("name is empty", hint="Give the job a name that people know.", field="name")
     if isinstance(given.handler_url, str):
         checked_url(given.handler_url, field="handlerUrl")
-    if given.handler_url is not UNSET and given.handler is not UNSET:
-        raise _two("handlerUrl", "handler")
     plain = {
         "name": given.name,
-        # One takes the place of the other.
-        "handler_url": given.handler_url if given.handler is UNSET else "",
-        "handler": given.handler if given.handler_url is UNSET else "",
+        **_handler(given),
         "key": given.key,
         "namespace": given.namespace,
         "owner": given.owner,
@@ -95,6 +91,20 @@ def _labels(given: JobIn | JobPatch) -> dict[str, Any]:
         "tags": UNSET if isinstance(given.tags, UnsetType) else tuple(dict.fromkeys(given.tags)),
     }
     return {name: value for name, value in plain.items() if value is not UNSET}
+
+
+def _handler(given: JobIn | JobPatch) -> dict[str, Any]:
+    """What to call: one takes the place of the other."""
+    url, function = _given(given.handler_url), _given(given.handler)
+    if url is not None and function is not None:
+        raise Invalid(
+            "handlerUrl and handler are both given",
+            hint="A job calls a URL or a Python function: keep one of them.",
+            field="handler",
+        )
+    if url is None and function is None:
+        return {}
+    return {"handler_url": url or "", "handler": function or ""}
 
 
 def _policies(old: Definition, given: JobFields) -> dict[str, Any]:

@@ -40,8 +40,8 @@ class JobFields(Struct, kw_only=True, forbid_unknown_fields=True, rename="camel"
     key: f.Key | UnsetType | None = UNSET
     namespace: f.Namespace | UnsetType = UNSET
     owner: f.Owner | UnsetType | None = UNSET
-    handler_url: f.HandlerUrl | UnsetType = UNSET
-    handler: f.Handler | UnsetType = UNSET
+    handler_url: f.HandlerUrl | UnsetType | None = UNSET
+    handler: f.Handler | UnsetType | None = UNSET
     payload: f.Payload | UnsetType = UNSET
     cron_expr: f.CronExpr | UnsetType | None = UNSET
     every: f.EveryField | UnsetType | None = UNSET

@@ -9,7 +9,7 @@ import socket
 import sys
 from collections.abc import Callable
 
-from onthedot.roles.runners.pipe import (
+from onthedot.wire.pipe import (
     Begin,
     Frames,
     FromRunner,

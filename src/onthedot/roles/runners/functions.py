@@ -19,7 +19,7 @@ from onthedot.core.outcomes import Result
 from onthedot.observe.events import log, warn
 from onthedot.roles.runners import Call, Done, Stop
 from onthedot.roles.runners.child import CannotLoad, Child
-from onthedot.roles.runners.pipe import Begin, Blocked, End, FromRunner, Halt
+from onthedot.wire.pipe import Begin, Blocked, End, FromRunner, Halt
 
 DEATHS_MAX = 3
 HALT_S = 5.0

@@ -216,6 +216,9 @@ async def _change(
         await db.execute(SQL["jobs.delete"], [number])
         return None
     await db.execute(SQL["jobs.update"], *await _columns(db, change.job, change))
+    if lane_of(change.job.definition) != lane_of(old.definition):
+        for statement in ("jobs.move_live", "jobs.move_waiting"):
+            await db.execute(SQL[statement], number, lane_of(change.job.definition))
     await _place(db, change.job, change)
     return change.job
 

@@ -167,6 +167,10 @@ def _change(
         db.execute(SQL["jobs.delete"], (job,))
         return None
     db.execute(SQL["jobs.update"], _columns(db, change.job, change))
+    lane = lane_of(change.job.definition)
+    if lane != lane_of(old.definition):
+        db.execute(SQL["jobs.move_live"], (job, lane))
+        db.execute(SQL["jobs.move_waiting"], (job, lane))
     _place(db, change.job, change)
     return change.job
 

@@ -46,6 +46,17 @@ where id < $1
 order by id desc
 limit $2
 
+-- name: jobs.move_live
+-- why: what nobody has leased yet takes the current version when it is, so it stands in its lane
+update run
+set lane = $2
+where job = $1 and owner is null
+
+-- name: jobs.move_waiting
+update waiting
+set lane = $2
+where job = $1
+
 -- name: jobs.keyed
 select id, version, definition, payload, anchor, since, skipping_from, created_at, updated_at
 from job

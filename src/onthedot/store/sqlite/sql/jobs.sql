@@ -42,6 +42,17 @@ select s.horizon,
 from shard s
 where s.id = :shard
 
+-- name: jobs.move_live
+-- why: what nobody has leased yet takes the current version when it is, so it stands in its lane
+update run
+set lane = ?2
+where job = ?1 and owner is null
+
+-- name: jobs.move_waiting
+update waiting
+set lane = ?2
+where job = ?1
+
 -- name: jobs.keyed
 select id, version, definition, payload, anchor, since, skipping_from, created_at, updated_at
 from job
