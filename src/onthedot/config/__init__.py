@@ -112,8 +112,8 @@ class Settings:
     queues: tuple[str, ...] = _setting(
         (), readers.names, "The queues whose runs are taken, separated by commas; none named: all."
     )
-    app: str = _setting(
-        "",
+    app: str | None = _setting(
+        None,
         readers.app,
         "The Python functions to run: a module and the App in it.",
         unit="module:app",

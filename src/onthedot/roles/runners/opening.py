@@ -22,7 +22,7 @@ class Executing(NamedTuple):
     functions: frozenset[str] = frozenset()
 
 
-async def open_runner(app: str, count: int, *, store: Store, clock: Clock) -> Executing:
+async def open_runner(app: str | None, count: int, *, store: Store, clock: Clock) -> Executing:
     """The jobs that the app declares are brought into the store. `count` 0: as many runner
     processes as are sensible.
     """
