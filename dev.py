@@ -7,6 +7,7 @@
   python3 dev.py test --fast       only unit, tidy, contract and role tests
   python3 dev.py test ARGS...      paths below the checkout, and any option of pytest
   python3 dev.py crash [KILLS]     the long form of the crash tests, with 30 kills unless told
+  python3 dev.py cron [PAIRS]      the long form of the cron tests, with 20000 pairs unless told
   python3 dev.py simulate ARGS...  the simulation; --help tells: --seeds N, --seed S --trace, …
   python3 dev.py lint              set up, then check style, types and import directions
 
@@ -36,8 +37,9 @@ STAMP = VENV / "installed.txt"
 PYTHON_MIN = (3, 11)
 PIP_MIN = (22, 3)  # the first with `pip --python`
 FAST = ("tests/unit", "tests/tidy", "tests/contract", "tests/roles")
-LONG_KILLS = "30"
-COMMANDS = ("setup", "demo", "test", "crash", "simulate", "lint")
+LONG = {"crash": "30", "cron": "20000"}
+LONG_TEXTS = "1000000"
+COMMANDS = ("setup", "demo", "test", "crash", "cron", "simulate", "lint")
 CHECKS = (
     ("ruff", "check"),
     ("ruff", "format", "--check"),
@@ -55,8 +57,9 @@ def main(arguments: Sequence[str]) -> int:
     command, rest = arguments[0], list(arguments[1:])
     if command not in COMMANDS:
         fail(2, f"no such command: '{command}'", f"python3 dev.py {' | '.join(COMMANDS)}")
-    if command == "crash" and (len(rest) > 1 or not all(each.isdigit() for each in rest)):
-        fail(2, f"'crash' takes one number, got: {' '.join(rest)}", "python3 dev.py crash 30")
+    if command in LONG and (len(rest) > 1 or not all(each.isdigit() for each in rest)):
+        got, example = " ".join(rest), f"python3 dev.py {command} {LONG[command]}"
+        fail(2, f"'{command}' takes one number, got: {got}", example)
     if rest and command in ("setup", "lint"):
         fail(2, f"'{command}' takes no arguments, got: {' '.join(rest)}", "leave them out")
     setup()
@@ -67,9 +70,15 @@ def main(arguments: Sequence[str]) -> int:
         return become([str(PYTHON), "-m", "pytest", *test_arguments(rest)])
     if command == "crash":
         os.chdir(ROOT)
-        os.environ["ONTHEDOT_CRASH_KILLS"] = rest[0] if rest else LONG_KILLS
+        os.environ["ONTHEDOT_CRASH_KILLS"] = rest[0] if rest else LONG["crash"]
         # -s: the summary lines of each test are what a long run is for.
         return become([str(PYTHON), "-m", "pytest", "-s", "tests/crash"])
+    if command == "cron":
+        os.chdir(ROOT)
+        os.environ["ONTHEDOT_CRON_PAIRS"] = rest[0] if rest else LONG["cron"]
+        os.environ["ONTHEDOT_CRON_TEXTS"] = LONG_TEXTS
+        judges = sorted(str(path) for path in ROOT.glob("tests/unit/test_cron_*.py"))
+        return become([str(PYTHON), "-m", "pytest", "--timeout=0", "-n", "2", *judges])
     if command == "simulate":
         os.chdir(ROOT)
         return become([str(PYTHON), "-m", "tests.simulation", *rest])

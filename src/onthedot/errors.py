@@ -5,13 +5,16 @@ OnthedotError
 │   ├── Invalid            a field is wrong (HTTP 422)
 │   │   ├── InvalidCron · InvalidTimezone · InvalidInstant · InvalidDuration
 │   │   ├── NeverFires           a well-formed schedule without a single instant
+│   │   ├── RebootUnsupported    `@reboot`: well-formed, but a job belongs to no machine
 │   │   ├── NotAvailableYet      a value the contract knows and this version does not do
 │   │   └── IdempotencyMismatch  the same Idempotency-Key with another request
 │   ├── NotFound           no such job or run, or it was deleted (404)
 │   └── Conflict           it is there, but not in a state that allows this (409)
 │       ├── KeyTaken             another job has this `key`
 │       ├── VersionConflict      the job was edited meanwhile
-│       └── RunOver              the run has already ended
+│       ├── RunOver              the run has already ended
+│       ├── NotDead              the run has no dead letter: it did not fail, or was dealt with
+│       └── JobDeleted           the run's job is gone, so that nobody can run it again
 ├── StoreError             the database could not do it
 │   ├── StoreUnavailable   gone, locked or too slow: try again later (503)
 │   ├── StoreFull          the disk is full (507)
@@ -64,6 +67,10 @@ class NeverFires(Invalid):
     pass
 
 
+class RebootUnsupported(Invalid):
+    pass
+
+
 class NotAvailableYet(Invalid):
     pass
 
@@ -89,6 +96,14 @@ class VersionConflict(Conflict):
 
 
 class RunOver(Conflict):
+    pass
+
+
+class NotDead(Conflict):
+    pass
+
+
+class JobDeleted(Conflict):
     pass
 
 

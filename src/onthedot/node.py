@@ -1,6 +1,4 @@
-"""The composition root: settings become services, and one call runs the server until it is told to
-stop.
-"""
+"""The composition root: settings become services, and one call runs them until told to stop."""
 
 from __future__ import annotations
 
@@ -28,6 +26,7 @@ from onthedot.errors import CannotStart, LoopEnded, NodeDead, SchemaMismatch, St
 from onthedot.ids import SystemChance
 from onthedot.observe.events import log, to_stderr, warn
 from onthedot.observe.health import Health
+from onthedot.observe.tally import Tally
 from onthedot.roles.incarnation import Incarnation, Kit, Tell, join
 from onthedot.roles.loop import Loop
 from onthedot.roles.processes import this_process
@@ -36,6 +35,7 @@ from onthedot.store.contract import Store
 from onthedot.store.migrate import State, inspect
 from onthedot.store.sqlite import open_store as open_sqlite
 from onthedot.store.sqlite.lock import LockFile
+from onthedot.store.timed import timed
 from onthedot.store.values import NodeFacts
 
 if TYPE_CHECKING:
@@ -66,9 +66,7 @@ OnReady = Callable[[Ready], None]
 
 
 def run_server(settings: Settings, *, on_ready: OnReady | None = None) -> int:
-    """Run a node until SIGTERM or SIGINT has been drained. Raises CannotStart if it cannot
-    begin.
-    """
+    """Run a node until SIGTERM or SIGINT has been drained; CannotStart if it cannot begin."""
     settings.check_bind()
     to_stderr(settings.log_level)
     return run(_serve(settings, on_ready))
@@ -145,6 +143,7 @@ class Node:
     async def make(cls, settings: Settings, store: Store, clock: Clock) -> Node:
         chance = SystemChance()
         hints = _hints(settings, clock)
+        executing = await open_runner(settings.app, settings.runners, store=store, clock=clock)
         facts = NodeFacts(
             boot_id=chance.token(8),
             host=socket.gethostname(),
@@ -153,13 +152,16 @@ class Node:
             roles=settings.roles,
             slots=settings.slots,
             version=__version__,
+            queues=settings.queues,
+            functions=tuple(sorted(executing.functions)),
         )
-        executing = await open_runner(settings.app, settings.runners, store=store, clock=clock)
+        tally = Tally()
         kit = Kit(
-            store=store,
+            store=timed(store, tally, clock),
             clock=clock,
             chance=chance,
             runner=executing.runner,
+            tally=tally,
             facts=facts,
             installation=await store.upkeep.installation(),
             lanes=Lanes(settings.queues, executing.functions),
@@ -230,6 +232,7 @@ class Node:
             wake_scheduler=self._wake_scheduler,
             wake_worker=self._wake_worker,
             health=self._health,
+            tally=self._kit.tally,
         )
         config = uvicorn.Config(
             build(services),
@@ -251,7 +254,6 @@ class Node:
         self._kit.tell("queue", ())
 
     def _heard(self, word: str) -> None:
-        """Another process says that there is something new."""
         if word == "clock":
             self._nudge_scheduler()
         elif word == "nodes":

@@ -108,8 +108,8 @@ BEHIND_POOLERS = [a_pooled(name) for name in POOLERS]
 USE_ALL_STATEMENTS = frozenset(
     f"test_{what}"
     for what in (
-        *("cancel", "fire", "jobs", "nodes", "one_fate"),
-        *("overview", "receipts", "release", "versions"),
+        *("backlog", "cancel", "fire", "jobs", "letters", "nodes", "one_fate"),
+        *("overview", "receipts", "release", "upkeep", "versions"),
     )
 )
 

@@ -221,6 +221,7 @@ async def test_a_broken_entry_is_set_aside_and_the_others_go_on(store, clock):
     peeked = await store.clock.peek(ALL_SHARDS, until=clock.now() + DAY, limit=PLENTY)
     assert [entry.job for entry in peeked.entries] == [sound.id]
     assert (await store.ledger.overview(limit=10, now=clock.now())).set_aside == 1
+    assert await store.ledger.set_aside(broken.id) == planned.broken[0].why
     assert (await store.jobs.get(broken.id)).id == broken.id
 
 
@@ -234,6 +235,7 @@ async def test_an_edit_arms_a_job_again_whose_entry_was_set_aside(store, clock):
     clock.advance(60 * SECOND)
 
     assert [run.version for run in await claim(store, clock, node)] == [2]
+    assert await store.ledger.set_aside(job.id) is None
 
 
 async def test_a_firing_does_not_touch_the_definition(store, clock):

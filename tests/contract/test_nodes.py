@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from onthedot.core.instants import HOUR, SECOND
@@ -33,6 +35,7 @@ async def test_the_number_of_a_forgotten_node_is_not_given_again(store, clock):
 async def test_nodes_are_listed_newest_first_with_what_they_said(store, clock):
     first = facts("one", roles=("api",))
     second = facts("two", roles=("scheduler", "worker", "janitor"))
+    second = replace(second, queues=("mail", "reports"))
     joined = clock.now()
     numbers = [await store.nodes.join(each, now=joined) for each in (first, second)]
     beat = clock.advance(3 * SECOND)
@@ -57,11 +60,11 @@ async def test_a_node_that_has_not_beaten_yet_has_no_load(store, clock):
 async def test_a_heartbeat_carries_the_load_and_the_next_one_replaces_it(store, clock):
     busy, other = await a_node(store, clock), await a_node(store, clock)
     await store.nodes.beat(busy, now=clock.now(), load=Load(100, 250, -1_500))
-    await store.nodes.beat(busy, now=clock.now(), load=Load(7, 20_000, 3_000_000_000))
+    await store.nodes.beat(busy, now=clock.now(), load=Load(7, 20_000, 3_000_000_000, False))
 
     loads = {view.number: view.load for view in await store.nodes.all()}
 
-    assert loads == {busy: Load(7, 20_000, 3_000_000_000), other: Load()}
+    assert loads == {busy: Load(7, 20_000, 3_000_000_000, False), other: Load()}
 
 
 async def test_a_clock_that_was_set_back_does_not_keep_the_load_from_being_told(store, clock):

@@ -13,7 +13,10 @@ from tests.integration.test_api_kit import JOB, PROBLEM, an_api
 
 METHODS = st.sampled_from(["GET", "POST", "PATCH", "DELETE", "PUT", "HEAD", "OPTIONS"])
 SEGMENTS = st.sampled_from(
-    ["v1", "jobs", "job-1", "job-2", "runs", "trigger", "cancel", "health", "static", "docs", ".."]
+    [
+        *("v1", "jobs", "job-1", "job-2", "runs", "trigger", "cancel", "health", "static", "docs"),
+        *("dead-letters", "redrive", "why", "metrics", ".."),
+    ]
 ) | st.text(max_size=8)
 QUERIES = st.dictionaries(
     st.sampled_from(["limit", "cursor"]) | st.text(max_size=4), st.text(max_size=8), max_size=2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -28,7 +29,7 @@ async def listed(api: Api, path: str = "/v1/nodes") -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("path", ["/v1/nodes", "/nodes"])
 async def test_a_living_node_is_shown_with_its_facts_and_its_load(api: Api, path: str):
-    said = facts("one", roles=("scheduler", "worker"))
+    said = replace(facts("one", roles=("scheduler", "worker")), queues=("mail", "reports"))
     joined = api.clock.now()
     number = await api.store.nodes.join(said, now=joined)
     beat = api.clock.advance(3 * SECOND)
@@ -41,6 +42,7 @@ async def test_a_living_node_is_shown_with_its_facts_and_its_load(api: Api, path
             "pid": said.pid,
             "roles": ["scheduler", "worker"],
             "slots": said.slots,
+            "queues": ["mail", "reports"],
             "version": said.version,
             "joinedAt": format_instant(joined),
             "beatAt": format_instant(beat),

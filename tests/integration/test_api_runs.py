@@ -59,6 +59,7 @@ async def test_a_trigger_makes_a_run_that_is_due_at_once(api: Api):
         "count": None,
         "rescues": 0,
         "version": 1,
+        "redriveOf": None,
         "attempts": [
             {
                 "attempt": 1,

@@ -45,6 +45,7 @@ def test_a_healthy_node_says_so_with_its_roles(stage, path):
     assert reply.status == 200
     assert reply.json["status"] == "ok"
     assert reply.json["problems"] == []
+    assert reply.json["tzdata"].startswith("20")
     assert reply.json["roles"] == ["api", "scheduler", "worker", "janitor"]
     assert reply.json["node"] >= 1
     assert reply.json["version"]

@@ -12,6 +12,8 @@ from onthedot import config
 from onthedot.api.openapi import document
 from onthedot.cli.main import cli
 from onthedot.cli.serve import FLAGS
+from onthedot.observe.metrics import Gauges, Scrape, render
+from onthedot.observe.tally import Tally
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted(ROOT.glob("docs/**/*.md"))]
@@ -86,6 +88,14 @@ def test_every_field_of_a_run_and_of_a_trigger_is_in_the_reference():
     assert set(trigger) == set(schemas["TriggerIn"]["properties"])
 
 
+def test_every_field_of_a_dead_letter_is_in_the_reference():
+    schemas = document("0")["components"]["schemas"]
+    table = rows(section("reference/api.md", "Dead letter fields"))
+
+    told = {n for row in table for n in named(row[0])}
+    assert told == set(schemas["DeadLetterDetail"]["properties"])
+
+
 def test_every_field_of_a_node_is_in_the_reference():
     schemas = document("0")["components"]["schemas"]
     told = [n for row in rows(section("reference/api.md", "Node fields")) for n in named(row[0])]
@@ -143,6 +153,18 @@ def test_every_event_is_in_the_list_of_events():
     told = {n for row in rows(section("operations.md", "Logs")) for n in named(row[0])}
 
     assert told == logged, "docs/operations.md has a table of events"
+
+
+def test_every_metric_is_in_the_list_of_metrics():
+    gauges = Gauges(
+        queued={}, oldest_s={}, waiting=0, dead_letters=0, set_aside=0, nodes={}, slots=0,
+        slots_used=0,
+    )  # fmt: skip
+    text = render(Scrape(Tally(), "0", True, gauges)).decode()
+    there = set(re.findall(r"^# TYPE (onthedot_\w+)", text, re.MULTILINE))
+    told = {n for row in rows(section("operations.md", "Metrics")) for n in named(row[0])}
+
+    assert told == there, "docs/operations.md has a table of metrics"
 
 
 def test_every_link_leads_somewhere():

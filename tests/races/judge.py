@@ -10,16 +10,19 @@ from onthedot.core.instants import Instant
 from onthedot.core.model import LeasedRun, is_occurrence, occurrence
 from onthedot.errors import NodeDead, NotFound
 from onthedot.store.postgres.clock import FAR_US
-from onthedot.store.values import CancelVerdict, Finished, Made
+from onthedot.store.values import CancelVerdict, Finished, Made, Redriven
 from tests.races.stage import Race, RolledBack
 from tests.races.world import PERIOD
 
 RETRIED = 7
 CANCELLED = 3
+FAILED = 2
 PAST = 2  # occurrences before the race; a prune may have forgotten the first
 AHEAD = 3  # occurrences after it that somebody must stand for
 
+ABOUT_A_RUN = ("cancel", "redrive", "dismiss")
 CHANGES = ("edit", "move", "pause", "resume")
+DISMISSALS = ("dismiss", "dismiss all")
 PLACES = ("run", "waiting", "history")
 
 Row = dict[str, Any]
@@ -38,6 +41,7 @@ def faults(race: Race, alone: Any) -> list[str]:
         deleted_jobs(race),
         cancels(race),
         promises(race),
+        letters(race),
     )
     return [f"{race}: {fault}" for check in checks for fault in check]
 
@@ -57,7 +61,7 @@ def refusals(race: Race, alone: Any) -> Iterator[str]:
     elif isinstance(second, NodeDead) and race.second.by is not None:
         if not _is_dead(race, race.second.by(race.world)):
             yield "a living node was called dead"
-    elif isinstance(second, NotFound) and race.second.name == "cancel":
+    elif isinstance(second, NotFound) and race.second.name in ABOUT_A_RUN:
         if any(_key(row) == tuple(race.world.run) for table in PLACES for row in race.state[table]):
             yield "a run that is there was not found"
     elif isinstance(second, NotFound) and _job(race) is not None:
@@ -213,6 +217,31 @@ def promises(race: Race) -> Iterator[str]:
         if verb.name in CHANGES and race.world.job.id not in jobs | gone:
             yield f"{verb.name} changed a job that is gone"
     yield from _one_off_is_accounted_for(race, there)
+
+
+def letters(race: Race) -> Iterator[str]:
+    """A run that failed for good is a letter, or was redriven or dismissed: one of them, once."""
+    there = {_key(row) for table in PLACES for row in race.state[table]}
+    dead = {_key(row) for row in race.state["dead"]}
+    redriven = Counter((row["job"], row["old"]) for row in race.state["redrive"])
+    dismissed = any(verb.name in DISMISSALS and answer != 0 for verb, answer in race.committed)
+    for row in race.state["redrive"]:
+        if _key(row) not in there:
+            yield f"run {row['old']} was redriven as {row['run']}, which is nowhere"
+    for row in race.state["history"]:
+        fates = redriven[_key(row)] + (_key(row) in dead)
+        if row["status"] == FAILED and (fates > 1 or (fates == 0 and not dismissed)):
+            yield f"the failed run {_key(row)} has {fates} fates as a letter"
+    told = {(race.world.job.id, each.old) for _, a in race.committed for each in _redriven(a)}
+    if told != redriven.keys():
+        yield f"redriven is {set(redriven)}, and told was {told}"
+    if told and dismissed:
+        yield "the same letter was both redriven and dismissed"
+
+
+def _redriven(answer: Any) -> list[Redriven]:
+    answers = answer if _is_list(answer) else [answer]
+    return [each for each in answers if isinstance(each, Redriven)]
 
 
 def _one_off_is_accounted_for(race: Race, there: set[tuple[int, int]]) -> Iterator[str]:

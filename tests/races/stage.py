@@ -40,6 +40,8 @@ select json_build_object(
   'run', (select json_agg(x) from run x),
   'waiting', (select json_agg(x) from waiting x),
   'history', (select json_agg(x) from history x),
+  'dead', (select json_agg(x) from dead x),
+  'redrive', (select json_agg(x) from redrive x),
   'node', (select json_agg(x) from node x),
   'signal', (select json_agg(x) from signal x),
   'shard', (select json_agg(x) from shard x)

@@ -115,6 +115,13 @@ REMOVALS = (
         fault="is in 2 places",
     ),
     Removal(
+        what="the lock of a redrive on the letter",
+        where="redrive_letters",
+        text="    for update\n",
+        row=("redrive", "dead"),
+        fault="an error that the contract does not know",
+    ),
+    Removal(
         what="the locks of a delete on live runs",
         where="end_runs",
         text="(select from run where job = job_ for update)",

@@ -11,10 +11,19 @@ from onthedot.core.editing import Change, Standing
 from onthedot.core.instants import MINUTE, SECOND
 from onthedot.core.model import CALLBACKS, Once, Outcome, RunRef
 from onthedot.core.states import Status
-from onthedot.errors import KeyTaken, NodeDead, NotFound, RunOver, Taken, VersionConflict
+from onthedot.errors import (
+    JobDeleted,
+    KeyTaken,
+    NodeDead,
+    NotDead,
+    NotFound,
+    RunOver,
+    Taken,
+    VersionConflict,
+)
 from onthedot.store.postgres import PostgresStore
 from onthedot.store.postgres.clock import Clock
-from onthedot.store.values import Lessee
+from onthedot.store.values import Lessee, Redriven
 from tests.races.world import PERIOD, World
 from tests.support.builders import ALL_SHARDS, a_definition, a_receipt, every
 
@@ -145,6 +154,22 @@ async def cancel(store: PostgresStore, world: World) -> Any:
     return await store.runs.cancel(*world.run, now=world.now)
 
 
+async def redrive(store: PostgresStore, world: World) -> Any:
+    return Redriven(world.run.run, await store.letters.redrive(*world.run, now=world.now))
+
+
+async def redrive_all(store: PostgresStore, world: World) -> Any:
+    return await store.letters.redrive_all(world.job.id, limit=SOME, now=world.now)
+
+
+async def dismiss(store: PostgresStore, world: World) -> Any:
+    return await store.letters.dismiss(*world.run)
+
+
+async def dismiss_all(store: PostgresStore, world: World) -> Any:
+    return await store.letters.dismiss_all(world.job.id, limit=SOME)
+
+
 async def beat(store: PostgresStore, world: World) -> Any:
     return await store.nodes.beat(world.node, now=world.now)
 
@@ -180,7 +205,7 @@ def reference(world: World) -> RunRef:
 
 
 EDITS = (NotFound, VersionConflict)
-LIVE_JOBS = (*RECURRING, "free", "waiting", "orphan", "one_off", "spent")
+LIVE_JOBS = (*RECURRING, "free", "waiting", "dead", "orphan", "one_off", "spent")
 
 VERBS = (
     Verb(name="create", act=create, worlds=("held",), may=(KeyTaken,)),
@@ -262,6 +287,10 @@ VERBS = (
         worlds=("free", "held", "waiting", "orphan", "one_off"),
         may=(RunOver, NotFound),
     ),
+    Verb(name="redrive", act=redrive, worlds=("dead",), may=(NotFound, NotDead, JobDeleted)),
+    Verb(name="redrive all", act=redrive_all, worlds=("dead",), may=(NotFound,)),
+    Verb(name="dismiss", act=dismiss, worlds=("dead",), may=(NotFound, NotDead)),
+    Verb(name="dismiss all", act=dismiss_all, worlds=("dead",)),
     Verb(name="beat", act=beat, worlds=("held",), by=actor, may=(NodeDead,)),
     Verb(name="bury", act=bury, worlds=("held", "free", "waiting"), passes_over=True),
     Verb(name="leave", act=leave, worlds=("held", "free", "waiting")),

@@ -23,7 +23,7 @@ PERIOD = 600 * SECOND
 """Of the job. Its next occurrence is due half a second after the race, within a claim's reach."""
 TABLES = (
     *("job", "job_version", "near", "far", "cut", "aside", "run", "waiting", "history", "dead"),
-    *("idempotency", "node", "signal", "rule", "shard"),
+    *("redrive", "idempotency", "node", "signal", "rule", "shard"),
 )
 
 
@@ -181,6 +181,14 @@ async def waiting(scene: Scene) -> None:
     scene.fence += 1
 
 
+async def dead(scene: Scene) -> None:
+    """The run has failed for good, and is among the dead letters."""
+    await held(scene)
+    assert scene.held is not None
+    outcome = builders.failed(scene.held, scene.clock)
+    await scene.store.runs.finish(scene.node, [outcome], now=scene.clock.now())
+
+
 async def orphan(scene: Scene) -> None:
     """The node that holds the run is dead; the other one acts."""
     await held(scene)
@@ -266,5 +274,5 @@ async def _tell(scene: Scene, statement: str, *values: object) -> None:
 
 BUILDERS: dict[str, Callable[[Scene], Awaitable[None]]] = {
     each.__name__: each
-    for each in (free, held, waiting, orphan, paused, behind, overdue, twice, one_off, spent)
+    for each in (free, held, waiting, dead, orphan, paused, behind, overdue, twice, one_off, spent)
 }

@@ -162,6 +162,7 @@ class FaultyStore:
     clock: Any
     jobs: Any
     runs: Any
+    letters: Any
     nodes: Any
     ledger: Any
     upkeep: Any
@@ -169,7 +170,7 @@ class FaultyStore:
     def __init__(self, store: Store) -> None:
         self.calls: Counter[str] = Counter()
         self.faults: dict[str, Fault] = {}
-        for noun in ("clock", "jobs", "runs", "nodes", "ledger", "upkeep"):
+        for noun in ("clock", "jobs", "runs", "letters", "nodes", "ledger", "upkeep"):
             setattr(self, noun, _Verbs(self, noun, getattr(store, noun)))
 
     def on(self, verb: str, fault: Fault) -> None:

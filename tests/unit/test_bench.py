@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from onthedot.bench.population import definitions, due_until
+from onthedot.bench.schedules import measure
 from onthedot.bench.throughput import TurnedClock
 from onthedot.core.schedules import Every
 
@@ -33,3 +34,14 @@ def test_an_instant_came_with_the_turn_that_reached_it():
 
     assert clock.came(start + 1) == clock.came(start + 100) == clock.turns[1][1]
     assert clock.came(start + 101) == clock.turns[2][1]
+
+
+def test_schedules_are_timed_in_microseconds():
+    found = measure(200)
+
+    assert {timing.timezone for timing in found} == {"UTC", "America/New_York"}
+    assert all(0 < timing.next_us < 1_000 for timing in found)
+    # About 1 µs and 20 to 160 µs here; the limits only catch a change of kind.
+    common = [timing for timing in found if timing.common]
+    assert sum(timing.next_us for timing in common) / len(common) < 20
+    assert max(timing.parse_us for timing in found) < 2_000

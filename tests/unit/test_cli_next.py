@@ -90,3 +90,45 @@ def test_what_cannot_be_answered_is_wrong_use(arguments, said):
     assert said in result.stderr
     assert "\n\nhint: " in result.stderr
     assert result.stdout == ""
+
+
+def test_a_rule_for_gaps_and_overlaps_can_be_tried():
+    berlin = ("next", "30 2 * * *", "--timezone", "Europe/Berlin", "--count", "1", "--json")
+    gap = (*berlin, "--after", "2027-03-27T12:00:00Z", "--dst-gap")
+    overlap = (*berlin, "--after", "2027-10-30T12:00:00Z", "--dst-overlap")
+
+    assert json.loads(onthedot(*gap, "before").stdout) == ["2027-03-28T00:59:00Z"]
+    assert json.loads(onthedot(*gap, "skip").stdout) == ["2027-03-29T00:30:00Z"]
+    assert json.loads(onthedot(*overlap, "first").stdout) == ["2027-10-31T00:30:00Z"]
+    assert json.loads(onthedot(*overlap, "second").stdout) == ["2027-10-31T01:30:00Z"]
+
+
+def test_the_days_on_which_the_clocks_change_are_marked():
+    arguments = ("next", "30 2 * * *", "--timezone", "Europe/Berlin", "--count", "2")
+
+    marked = onthedot(*arguments, "--after", "2027-03-27T12:00:00Z").stdout.splitlines()
+    plain = onthedot(*arguments, "--after", "2027-06-27T12:00:00Z").stdout
+
+    assert "the clocks change on this day" in marked[1]
+    assert "the clocks change" not in marked[2]
+    assert "NOTE" not in plain
+
+
+def test_h_needs_a_job_and_is_that_of_the_job():
+    arguments = ("next", "H H(0-7) * * *", "--after", "2027-01-01T00:00:00Z", "--count", "1")
+
+    assert "derived from a job's key or name" in onthedot(*arguments).stderr
+    found = onthedot(*arguments, "--job", "nightly", "--json")
+    assert json.loads(found.stdout) == ["2027-01-01T07:53:00Z"]
+
+
+def test_an_interval_counts_from_the_given_instant():
+    result = onthedot(
+        *("next", "@every 90s", "--after", "2027-01-01T00:00:00Z", "--count", "2"),
+        *("--json", "--explain"),
+    )
+
+    assert json.loads(result.stdout) == {
+        "sentence": "every 90 seconds",
+        "instants": ["2027-01-01T00:01:30Z", "2027-01-01T00:03:00Z"],
+    }

@@ -32,8 +32,11 @@ recurring = st.one_of(
     st.builds(Every, st.integers(SECOND, 400 * DAY)),
     st.builds(
         Cron.parse,
-        st.sampled_from(["* * * * *", "0 9 * * MON-FRI", "0 0 L * *", "@daily"]),
+        st.sampled_from(["* * * * *", "0 9 * * MON-FRI", "0 0 L * *", "@daily", "H H * * *"]),
         st.sampled_from(["UTC", "Europe/Berlin", "America/New_York"]),
+        dst_gap=st.sampled_from([None, "after", "before", "skip"]),
+        dst_overlap=st.sampled_from([None, "first", "second", "both"]),
+        seed=st.just("default/a job"),
     ),
 )
 policies = st.sampled_from(["latest", "all", "none"])
@@ -186,3 +189,20 @@ def test_every_state_that_is_over_has_a_code_of_its_own():
 def test_codes_are_read_back_and_a_retried_attempt_has_failed():
     assert all(STATUS_OF_CODE[code] is status for status, code in STATUS_CODES.items())
     assert STATUS_OF_CODE[RETRIED] is Status.FAILED
+
+
+@pytest.mark.parametrize(
+    ("stored", "cron"),
+    [
+        ('{"cron":"30 2 * * mon","timezone":"UTC"}', Cron("30 2 * * mon")),
+        ('{"cron":"0 0 lw * *","timezone":"UTC"}', Cron("0 0 LW * *")),
+        ('{"cron":"0 0 * jul wed,fril","timezone":"UTC"}', Cron("0 0 * JUL WED,FRIL")),
+    ],
+)
+def test_the_cron_of_an_older_database_is_read_as_it_was(stored, cron):
+    more = '"lane":"q","priority":5,"catch_up":"latest","catch_up_window_us":1'
+
+    rule = rule_from(f'{{"schedule":{stored},{more}}}')
+
+    assert rule.schedule == cron
+    assert rule.schedule.after(0, anchor=0) is not None

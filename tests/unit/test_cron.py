@@ -320,27 +320,13 @@ def test_every_schedule_can_be_explained(expression):
         assert explain(cron).endswith("(Europe/Berlin)")
 
 
-@pytest.mark.parametrize(
-    ("expression", "sentence"),
-    [
-        ("30 2 * * *", "At 02:30 every day (Europe/Berlin)"),
-        ("@hourly", "At the start of every hour (Europe/Berlin)"),
-        ("0 9 * * MON-FRI", "At 09:00 on Monday through Friday (Europe/Berlin)"),
-        ("0 0 22 * *", "At 00:00 on the 22nd day of every month (Europe/Berlin)"),
-        ("0 0 11 * *", "At 00:00 on the 11th day of every month (Europe/Berlin)"),
-    ],
-)
-def test_a_cron_expression_is_explained_with_its_zone(expression, sentence):
-    assert explain(Cron.parse(expression, "Europe/Berlin")) == sentence
-
-
 @pytest.mark.parametrize("expression", ["*/15 * * * *", "30 2 * * *", "0 9 1 1 *", "0 0 * * FRI#1"])
 def test_the_next_occurrence_is_found_quickly(expression):
     cron = Cron.parse(expression, NEW_YORK)
     start = at("2026-11-15T12:34:56Z")
     fastest = min(timed(cron, start) for _ in range(200))
 
-    assert fastest < 300e-6  # about 10 µs here; the limit only catches a change of kind
+    assert fastest < 30e-6  # about 1 µs here; the limit only catches a change of kind
 
 
 def timed(cron: Cron, start: int) -> float:

@@ -188,7 +188,8 @@ def test_a_job_answers_with_every_field_of_the_contract():
 
     assert answer.keys() == {
         *("jobId", "key", "name", "namespace", "owner", "handlerUrl", "handler", "payload"),
-        *("cronExpr", "every", "runAt", "delay", "schedule", "timezone", "timeout", "retries"),
+        *("cronExpr", "every", "runAt", "delay", "schedule", "timezone", "dstGap", "dstOverlap"),
+        *("timeout", "retries"),
         *("backoff", "queue", "priority", "guarantee", "catchUp", "catchUpWindow", "overlap"),
         *("tags", "paused", "version", "nextRunAt", "createdAt", "updatedAt"),
     }

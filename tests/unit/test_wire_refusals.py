@@ -16,6 +16,7 @@ from onthedot.errors import (
     InvalidTimezone,
     NeverFires,
     NotAvailableYet,
+    RebootUnsupported,
 )
 from onthedot.wire import (
     JobIn,
@@ -53,6 +54,15 @@ def triggered(body: bytes) -> tuple[int, str | None]:
         ({"schedule": "75 * * * *"}, InvalidCron, "schedule", "out of range"),
         ({"schedule": "0 0 30 2 *"}, NeverFires, "schedule", "never"),
         ({"schedule": "every monday"}, NotAvailableYet, "schedule", "not available yet"),
+        ({"cronExpr": "@reboot"}, RebootUnsupported, "cronExpr", "no schedule for a job"),
+        ({"schedule": "@reboot"}, RebootUnsupported, "schedule", "no schedule for a job"),
+        ({"cronExpr": "@every 5 apples"}, InvalidCron, "cronExpr", "not an interval"),
+        ({"cronExpr": "@every 1ms"}, InvalidDuration, "cronExpr", "shorter"),
+        ({"cronExpr": "0 0 0 1 1 * 2020"}, NeverFires, "cronExpr", "no instant from now"),
+        ({"cronExpr": "0 0 * * *", "dstGap": "later"}, Invalid, "dstGap", "'skip' or null"),
+        ({"cronExpr": "0 0 * * *", "dstOverlap": 1}, Invalid, "dstOverlap", "'both' or null"),
+        ({"every": 60, "dstGap": "skip"}, Invalid, "dstGap", "a rule for cronExpr"),
+        ({"dstOverlap": "both"}, Invalid, "dstOverlap", "a rule for cronExpr"),
         ({"every": 0.5}, InvalidDuration, "every", "shorter"),
         ({"every": -5}, InvalidDuration, "every", "negative"),
         ({"every": "5 minutes"}, InvalidDuration, "every", "not a duration"),

@@ -56,6 +56,9 @@ def _shown(view: RunView, installation: str) -> dict[str, Any]:
         "count": view.count,
         "rescues": view.rescues,
         "version": view.version,
+        "redrive_of": None
+        if view.redrive_of is None
+        else run_id(installation, view.job, view.redrive_of),
     }
 
 

@@ -26,7 +26,7 @@ KEY_MAX: Final = 255
 
 _PAGING: Final = ("limit", "cursor")
 _FILTERS: Final = ("key",)
-_CURSOR: Final = re.compile(r"([a-z]+(?:\.[0-9a-f]{1,16})?)\.([0-9a-f]{1,16})")
+_DIGITS: Final = re.compile(r"[0-9a-f]{1,16}")
 _ETAG: Final = re.compile(r'"?([1-9][0-9]{0,17})"?')
 
 
@@ -53,18 +53,25 @@ def limit_of(request: AnyRequest) -> int:
 
 def cursor_of(request: AnyRequest, place: str) -> int | None:
     """The number to go on under; None on the first page. `place` is the list it belongs to."""
+    numbers = cursor_numbers(request, place, 1)
+    return None if numbers is None else numbers[0]
+
+
+def cursor_numbers(request: AnyRequest, place: str, count: int) -> list[int] | None:
+    """The same for a list whose order takes several numbers."""
     text = _parameter(request, "cursor")
     if text is None:
         return None
     try:
         padded = text.encode("ascii") + b"=" * (-len(text) % 4)
-        match = _CURSOR.fullmatch(urlsafe_b64decode(padded).decode("ascii"))
+        digits = urlsafe_b64decode(padded).decode("ascii").removeprefix(f"{place}.").split(".")
     except (NotBase64, ValueError):
-        match = None
-    # Encoding it again also refuses what base64 decoders let pass, such as stray characters.
-    if match and match[1] == place and cursor_text(place, int(match[2], 16)) == text:
-        if int(match[2], 16) <= NUMBER_MAX:
-            return int(match[2], 16)
+        digits = []
+    if len(digits) == count and all(_DIGITS.fullmatch(each) for each in digits):
+        numbers = [int(each, 16) for each in digits]
+        # Encoding it again also refuses what base64 decoders let pass, such as stray characters.
+        if max(numbers) <= NUMBER_MAX and cursor_text(place, *numbers) == text:
+            return numbers
     raise Invalid(
         f"cursor {shown(text)!r} does not belong to this list",
         hint="Give the nextCursor of the page before as it was, or leave it out to begin again.",
@@ -72,8 +79,9 @@ def cursor_of(request: AnyRequest, place: str) -> int | None:
     )
 
 
-def cursor_text(place: str, number: int) -> str:
-    return urlsafe_b64encode(f"{place}.{number:x}".encode()).rstrip(b"=").decode()
+def cursor_text(place: str, *numbers: int) -> str:
+    parts = ".".join([place, *(f"{number:x}" for number in numbers)])
+    return urlsafe_b64encode(parts.encode()).rstrip(b"=").decode()
 
 
 def receipt_of(

@@ -9,6 +9,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from onthedot.api.answers import answer
 from onthedot.api.services import Given, Services
+from onthedot.observe.tzdata import tzdata_version
 from onthedot.wire import HealthOut, LiveOut
 
 
@@ -31,6 +32,7 @@ def health_out(services: Services) -> HealthOut:
         node=health.node,
         roles=health.roles,
         problems=health.problems,
+        tzdata=tzdata_version(),
     )
 
 

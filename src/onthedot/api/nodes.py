@@ -33,6 +33,7 @@ def node_out(node: NodeView) -> NodeOut:
         pid=node.facts.pid,
         roles=list(node.facts.roles),
         slots=node.facts.slots,
+        queues=list(node.facts.queues),
         version=node.facts.version,
         joined_at=format_instant(node.joined_at),
         beat_at=format_instant(node.beat_at),

@@ -104,7 +104,7 @@ def document(version: str) -> dict[str, Any]:
         },
         "servers": [{"url": "/"}],
         "security": [{}, {"bearer": []}, {"apiKey": []}],
-        "tags": [{"name": name} for name in ("Jobs", "Runs", "Server")],
+        "tags": [{"name": name} for name in ("Jobs", "Runs", "Dead letters", "Server")],
         "paths": paths,
         "components": {
             "schemas": _schemas(),

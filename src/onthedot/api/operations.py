@@ -8,11 +8,15 @@ from typing import Any, Final
 from msgspec import Struct
 
 from onthedot.wire import (
+    DeadLetterDetail,
+    DeadLetterList,
     HealthOut,
     JobIn,
     JobList,
     JobOut,
     JobPatch,
+    LettersDismissed,
+    LettersRedriven,
     LiveOut,
     NodeList,
     OverviewOut,
@@ -20,7 +24,9 @@ from onthedot.wire import (
     RunCreated,
     RunDetail,
     RunList,
+    RunRedriven,
     TriggerIn,
+    WhyOut,
 )
 
 
@@ -43,6 +49,7 @@ class Operation:
 
 
 _READ: Final = (401, 404, 422, 503)
+_CHANGE: Final = (401, 403, 404, 409, 503, 507)
 _WRITE: Final = (400, 401, 403, 413, 422, 503, 507)
 
 OPERATIONS: Final = (
@@ -156,7 +163,109 @@ OPERATIONS: Final = (
             200: ("It is cancelled and will never start.", RunCancelled),
             202: ("A node holds it and has been told.", RunCancelled),
         },
-        problems=(401, 403, 404, 409, 503, 507),
+        problems=_CHANGE,
+    ),
+    Operation(
+        id="redriveRun",
+        method="post",
+        path="/v1/runs/{runId}/redrive",
+        tag="Dead letters",
+        summary="Run a dead letter again",
+        description="A new run, with the payload and the `scheduledFor` of the failed one and the "
+        "job as it is now; the dead letter is gone then. A repeat is refused with 409, naming the "
+        "new run. Works while the job is paused, and is refused with 409 when it was deleted.",
+        parameters=("runId",),
+        answers={202: ("The run is made.", RunRedriven)},
+        problems=_CHANGE,
+    ),
+    Operation(
+        id="listDeadLetters",
+        method="get",
+        path="/v1/dead-letters",
+        tag="Dead letters",
+        summary="List the runs that failed for good, the latest first",
+        description="Each stays until it is redriven or dismissed, whatever the retention.",
+        parameters=("limit", "cursor"),
+        answers={200: ("One page.", DeadLetterList)},
+        problems=(401, 422, 503),
+    ),
+    Operation(
+        id="listDeadLettersOfJob",
+        method="get",
+        path="/v1/jobs/{jobId}/dead-letters",
+        tag="Dead letters",
+        summary="List those of one job, the newest run first",
+        description="Those of a deleted job, too.",
+        parameters=("jobId", "limit", "cursor"),
+        answers={200: ("One page.", DeadLetterList)},
+        problems=_READ,
+    ),
+    Operation(
+        id="getDeadLetter",
+        method="get",
+        path="/v1/dead-letters/{runId}",
+        tag="Dead letters",
+        summary="Read a dead letter with its payload",
+        parameters=("runId",),
+        answers={200: ("The dead letter.", DeadLetterDetail)},
+        problems=(401, 404, 409, 503),
+    ),
+    Operation(
+        id="dismissDeadLetter",
+        method="delete",
+        path="/v1/dead-letters/{runId}",
+        tag="Dead letters",
+        summary="Dismiss a dead letter",
+        description="The run stays in the history.",
+        parameters=("runId",),
+        answers={204: ("Dismissed.", None)},
+        problems=_CHANGE,
+    ),
+    Operation(
+        id="redriveDeadLettersOfJob",
+        method="post",
+        path="/v1/jobs/{jobId}/dead-letters/redrive",
+        tag="Dead letters",
+        summary="Run the dead letters of a job again, oldest first",
+        description="At most 1000 a request: repeat it while `more` is true. A job without any is "
+        "answered with an empty list.",
+        parameters=("jobId",),
+        answers={202: ("The runs are made.", LettersRedriven)},
+        problems=(401, 403, 404, 503, 507),
+    ),
+    Operation(
+        id="dismissDeadLettersOfJob",
+        method="delete",
+        path="/v1/jobs/{jobId}/dead-letters",
+        tag="Dead letters",
+        summary="Dismiss the dead letters of a job",
+        description="At most 1000 a request: repeat it while `more` is true. Those of a deleted "
+        "job, too.",
+        parameters=("jobId",),
+        answers={200: ("Dismissed.", LettersDismissed)},
+        problems=(401, 403, 404, 503, 507),
+    ),
+    Operation(
+        id="explainJob",
+        method="get",
+        path="/v1/jobs/{jobId}/why",
+        tag="Jobs",
+        summary="Why a job does not run",
+        description="Ordered checks, each with what was found and the fix.",
+        parameters=("jobId",),
+        answers={200: ("The explanation.", WhyOut)},
+        problems=(401, 404, 503),
+    ),
+    Operation(
+        id="explainRun",
+        method="get",
+        path="/v1/runs/{runId}/why",
+        tag="Runs",
+        summary="Why a run is where it is",
+        description="Ordered checks, each with what was found and the fix.",
+        parameters=("runId",),
+        answers={200: ("The explanation.", WhyOut)},
+        problems=(401, 404, 503),
     ),
     Operation(
         id="listNodes",
@@ -179,6 +288,17 @@ OPERATIONS: Final = (
         description="For the page: it changes with the page, without notice.",
         answers={200: ("The state of things.", OverviewOut)},
         problems=(401, 503),
+    ),
+    Operation(
+        id="getMetrics",
+        method="get",
+        path="/metrics",
+        tag="Server",
+        summary="Metrics for Prometheus",
+        description="In the text format 0.0.4: what this process has counted, and the state of the "
+        "whole cluster, read from the database at most once a second.",
+        answers={200: ("Text, not JSON.", None)},
+        problems=(401,),
     ),
     Operation(
         id="getHealth",

@@ -70,8 +70,10 @@ def shown_nodes(nodes: Sequence[NodeView], now: Instant) -> list[NodeView]:
 
 
 def lateness_us(view: RunView) -> int | None:
-    """How late a run began. A retry is late on purpose, so only first attempts count."""
-    if view.started_at is None or view.attempt != 1:
+    """How late a run began. A retry or redrive is late on purpose: only other first attempts
+    count.
+    """
+    if view.started_at is None or view.attempt != 1 or view.redrive_of is not None:
         return None
     return view.started_at - view.due
 

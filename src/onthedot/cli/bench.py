@@ -51,6 +51,52 @@ def throughput(**options: object) -> int:
     return 0 if found.lost == 0 and found.recorded_twice == 0 else 1
 
 
+@bench.command()
+@click.option(
+    "--steps",
+    type=click.IntRange(100, 100_000),
+    default=2_000,
+    show_default=True,
+    help="Instants of each schedule.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
+def schedules(steps: int, as_json: bool) -> None:
+    """Time how long a schedule takes to read and to give its next instant.
+
+    \b
+    Examples:
+      onthedot bench schedules
+      onthedot bench schedules --steps 10000 --json
+    """
+    from onthedot.bench.schedules import measure
+
+    found = measure(steps)
+    common = [each for each in found if each.common]
+    totals = {
+        "nextMicros": round(sum(each.next_us for each in common) / len(common), 2),
+        "parseMicros": round(sum(each.parse_us for each in common) / len(common), 1),
+        "parseMicrosMax": round(max(each.parse_us for each in found), 1),
+    }
+    if as_json:
+        rows = [
+            {
+                "schedule": each.schedule,
+                "timezone": each.timezone,
+                "nextMicros": round(each.next_us, 2),
+                "parseMicros": round(each.parse_us, 1),
+            }
+            for each in found
+        ]
+        output.data_json({**totals, "schedules": rows})
+        return
+    output.table(
+        ("SCHEDULE", "TIME ZONE", "NEXT (µs)", "PARSE (µs)"),
+        [(e.schedule, e.timezone, f"{e.next_us:.2f}", f"{e.parse_us:.1f}") for e in found],
+    )
+    for name, value in totals.items():
+        output.data(f"{name:26} {value}")
+
+
 async def _measured(settings: config.Settings, seconds: float, jobs: int) -> Throughput:
     from onthedot.bench.throughput import measure
     from onthedot.node import opened

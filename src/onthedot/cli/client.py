@@ -50,7 +50,7 @@ class Client:
     def get(self, path: str, **query: str | int) -> Any:
         return self.call("GET", f"{path}?{urlencode(query)}" if query else path).body
 
-    def post(self, path: str, body: Any) -> Any:
+    def post(self, path: str, body: Any = None) -> Any:
         return self.call("POST", path, body).body
 
     def patch(self, path: str, body: Any) -> Any:

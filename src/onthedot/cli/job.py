@@ -8,7 +8,9 @@ import click
 
 from onthedot.cli import output
 from onthedot.cli.client import Client, connect, find_job, path_of
-from onthedot.cli.values import duration, instant, payload, remote
+from onthedot.cli.values import clock_rules, duration, instant, payload, remote
+from onthedot.cli.watch import rows_max, watching
+from onthedot.cli.watch import show as show_again
 from onthedot.clock import SystemClock
 from onthedot.core.durations import format_duration, parse_duration
 from onthedot.errors import WrongUse
@@ -28,7 +30,7 @@ def job_group() -> None:
 @job_group.command("add")
 @click.argument("name")
 @click.option("--url", "handlerUrl", required=True, help="Where to POST when the job is due.")
-@click.option("--cron", "cronExpr", help="Cron expression, five fields.")
+@click.option("--cron", "cronExpr", help="Cron expression, five to seven fields.")
 @click.option(
     "--every",
     callback=duration,
@@ -44,6 +46,7 @@ def job_group() -> None:
 )
 @click.option("--delay", callback=duration, metavar="DURATION", help="Once, so long from now.")
 @click.option("--timezone", help="IANA name, for --cron.  [default: UTC]")
+@clock_rules
 @click.option(
     "--payload", callback=payload, metavar="JSON|@FILE", help="Body of the callback.  [default: {}]"
 )
@@ -82,17 +85,24 @@ def add(server: str | None, as_json: bool, **fields: Any) -> None:
 @click.option(
     "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many."
 )
+@watching
 @remote
-def list_jobs(server: str | None, as_json: bool, limit: int) -> None:
+def list_jobs(server: str | None, as_json: bool, limit: int, watch: bool) -> None:
     """List jobs.
 
     \b
     Examples:
       onthedot job list
+      onthedot job list --watch
       onthedot job list --limit 1000 --json
     """
+    client, limit = connect(server), rows_max(limit, watch=watch)
+    show_again(lambda: _list(client, limit, as_json=as_json), watch=watch, as_json=as_json)
+
+
+def _list(client: Client, limit: int, *, as_json: bool) -> None:
     # One more than asked for tells whether there are more.
-    jobs = list(connect(server).items("/jobs", "jobs", limit=limit + 1))
+    jobs = list(client.items("/jobs", "jobs", limit=limit + 1))
     if as_json:
         output.data_json(jobs[:limit])
     elif not jobs:

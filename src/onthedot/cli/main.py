@@ -14,6 +14,8 @@ import click
 from onthedot import __version__
 from onthedot.cli import output
 from onthedot.cli.bench import bench
+from onthedot.cli.completion import completion
+from onthedot.cli.config import config_command
 from onthedot.cli.db import db_group
 from onthedot.cli.demo import demo
 from onthedot.cli.job import job_group
@@ -21,6 +23,7 @@ from onthedot.cli.next import next_command
 from onthedot.cli.node import node_group
 from onthedot.cli.run import run_group
 from onthedot.cli.serve import serve
+from onthedot.cli.why import why
 from onthedot.errors import Invalid, OnthedotError, WrongUse
 
 FAILED = 1
@@ -101,11 +104,15 @@ def cli() -> None:
       onthedot serve                      run a server here
       onthedot job add ping --url http://127.0.0.1:9000/ping --every 10
       onthedot run list ping              what happened
+      onthedot why ping                   why it does not run
       onthedot next "0 9 * * MON-FRI"     when a schedule is due
     """
 
 
-for command in (serve, demo, job_group, run_group, next_command, node_group, db_group, bench):
+for command in (
+    *(serve, demo, job_group, run_group, why, next_command),
+    *(node_group, config_command, db_group, bench, completion),
+):
     cli.add_command(command)
 
 

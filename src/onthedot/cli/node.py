@@ -9,6 +9,8 @@ import click
 from onthedot.cli import output
 from onthedot.cli.client import connect
 from onthedot.cli.values import remote
+from onthedot.cli.watch import rows_max, watching
+from onthedot.cli.watch import show as show_again
 from onthedot.clock import SystemClock
 
 
@@ -19,24 +21,37 @@ def node_group() -> None:
 
 @node_group.command("list")
 @click.option("--all", "everyone", is_flag=True, help="Those that are gone, too.")
+@watching
 @remote
-def list_nodes(server: str | None, as_json: bool, everyone: bool) -> None:
+def list_nodes(server: str | None, as_json: bool, everyone: bool, watch: bool) -> None:
     """List the nodes that are alive, newest first, with what they do and how busy they are.
 
     \b
     Examples:
       onthedot node list
       onthedot node list --all
+      onthedot node list --watch
       onthedot node list --json
     """
-    nodes = list(connect(server).items("/nodes", "nodes"))
-    shown = [node for node in nodes if everyone or node.get("alive")]
+    client = connect(server)
+
+    def draw() -> None:
+        nodes = list(client.items("/nodes", "nodes"))
+        _list(nodes, [node for node in nodes if everyone or node.get("alive")], as_json, watch)
+
+    show_again(draw, watch=watch, as_json=as_json)
+
+
+def _list(
+    nodes: list[dict[str, Any]], shown: list[dict[str, Any]], as_json: bool, watch: bool
+) -> None:
     if as_json:
         output.data_json(shown)
         return
     now = SystemClock().now()
     headings = ("NODE", "HOST", "PID", "ROLES", "SLOTS", "HEARTBEAT", "CLOCK", "VERSION")
-    output.table(headings, [_row(node, now) for node in shown])
+    fitting = shown[: rows_max(len(shown), watch=watch)] if shown else []
+    output.table(headings, [_row(node, now) for node in fitting])
     gone = len(nodes) - len(shown)
     if gone:
         output.note(f"{gone} more {'is' if gone == 1 else 'are'} gone: onthedot node list --all")

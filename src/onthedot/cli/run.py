@@ -1,4 +1,4 @@
-"""`onthedot run`: see and cancel runs on a server."""
+"""`onthedot run`: see, cancel and redrive runs on a server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import click
 
 from onthedot.cli import output
 from onthedot.cli.client import connect, find_job, path_of
+from onthedot.cli.letters import dead, dismiss, redrive
 from onthedot.cli.values import remote
+from onthedot.cli.watch import rows_max, watching
+from onthedot.cli.watch import show as show_again
 
 ACCEPTED = 202
 
@@ -23,25 +26,31 @@ def run_group() -> None:
 @click.option(
     "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many."
 )
+@watching
 @remote
-def list_runs(job: str, server: str | None, as_json: bool, limit: int) -> None:
+def list_runs(job: str, server: str | None, as_json: bool, limit: int, watch: bool) -> None:
     """List the runs of a job, newest first. JOB is an id, a key or a unique name.
 
     \b
     Examples:
       onthedot run list heartbeat
+      onthedot run list heartbeat --watch
       onthedot run list heartbeat --limit 500 --json
     """
-    client = connect(server)
+    client, limit = connect(server), rows_max(limit, watch=watch)
     path = path_of("jobs", find_job(client, job), "runs")
-    runs = list(client.items(path, "runs", limit=limit))
-    if as_json:
-        output.data_json(runs)
-    elif not runs:
-        output.note(f"'{output.printable(job)}' has no runs yet.")
-    else:
-        headings = ("RUN", "STATUS", "SCHEDULED FOR", "ATTEMPT", "LATENESS", "TOOK", "WHY")
-        output.table(headings, map(_row, runs))
+
+    def draw() -> None:
+        runs = list(client.items(path, "runs", limit=limit))
+        if as_json:
+            output.data_json(runs)
+        elif not runs:
+            output.note(f"'{output.printable(job)}' has no runs yet.")
+        else:
+            headings = ("RUN", "STATUS", "SCHEDULED FOR", "ATTEMPT", "LATENESS", "TOOK", "WHY")
+            output.table(headings, map(_row, runs))
+
+    show_again(draw, watch=watch, as_json=as_json)
 
 
 @run_group.command("show")
@@ -85,6 +94,10 @@ def cancel(run: str, server: str | None, as_json: bool) -> None:
         output.note(f"{run} is cancelled")
 
 
+for command in (dead, redrive, dismiss):
+    run_group.add_command(command)
+
+
 def _row(run: dict[str, Any]) -> tuple[str, ...]:
     return (
         str(run.get("runId")),
@@ -118,6 +131,8 @@ def _pairs(run: dict[str, Any]) -> list[tuple[str, str]]:
         ("lateness", output.lateness(run)),
         ("why", _why(run)),
     ]
+    if run.get("redriveOf") is not None:
+        pairs.append(("redrive of", str(run["redriveOf"])))
     if run.get("output") is not None:
         pairs.append(("output", str(run["output"])))
     return pairs

@@ -58,6 +58,22 @@ def payload(_ctx: click.Context, param: click.Parameter, value: str | None) -> t
     return (found,)
 
 
+def clock_rules(command: F) -> F:
+    """What a schedule does when the clocks change, under the names of the API."""
+    command = click.option(
+        "--dst-overlap",
+        "dstOverlap",
+        type=click.Choice(["first", "second", "both"]),
+        help="When a time comes twice.  [default: first, or both if minute or hour begins with *]",
+    )(command)
+    return click.option(
+        "--dst-gap",
+        "dstGap",
+        type=click.Choice(["after", "before", "skip"]),
+        help="When a time is left out.  [default: after, or skip if minute or hour begins with *]",
+    )(command)
+
+
 def remote(command: F) -> F:
     """The options of every command that calls a server and gives data."""
     command = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")(

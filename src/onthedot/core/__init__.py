@@ -1,3 +1,1 @@
-"""Pure decisions: values in, values out. No clock, no chance, no I/O; standard library only
-(cronsim in schedules).
-"""
+"""Pure decisions: values in, values out. No clock, no chance, no I/O; standard library only."""

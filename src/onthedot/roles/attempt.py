@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from onthedot.clock import Clock
@@ -14,6 +14,7 @@ from onthedot.core.model import Handling, LeasedRun, Outcome
 from onthedot.core.outcomes import Result, end_by_wish, settle, timed_out
 from onthedot.ids import Chance
 from onthedot.observe.events import warn
+from onthedot.observe.tally import Tally
 from onthedot.roles.holding import Holding, Key, Stopped, UnderWay
 from onthedot.roles.runners import Call, Runner, failed
 
@@ -30,6 +31,7 @@ class Workbench:
     runner: Runner
     installation: str
     done: Callable[[Outcome], None]
+    tally: Tally = field(default_factory=Tally)
 
 
 class Attempts:
@@ -41,6 +43,10 @@ class Attempts:
     def start(self, run: LeasedRun, handling: Handling) -> None:
         under_way = UnderWay(run, handling, self._bench.clock.now())
         self._holding.under_way[run.job, run.run] = under_way
+        tally = self._bench.tally
+        tally.started += 1
+        if run.attempt == 1 and not run.rescues:
+            tally.lateness.add(under_way.started - run.at)
         call = Call(self._bench.installation, run, handling)
         try:
             under_way.stop = self._bench.runner.start(call, partial(self._done, under_way))

@@ -10,6 +10,7 @@ from onthedot.core.model import Outcome
 from onthedot.core.outcomes import unrecordable
 from onthedot.errors import StoreError
 from onthedot.observe.events import warn
+from onthedot.observe.tally import Tally
 from onthedot.roles.holding import Holding
 from onthedot.roles.membership import Membership
 from onthedot.store.contract import Store
@@ -27,6 +28,7 @@ class Finisher:
         holding: Holding,
         on_retry: Callable[[Instant], None],
     ) -> None:
+        self.tally = Tally()
         self.stale = 0
         self.repeated = 0
         self._store = store
@@ -75,11 +77,14 @@ class Finisher:
             return
         self._count_stale(done.stale)
         self.repeated += done.repeated
+        self.tally.repeated += done.repeated
+        self.tally.ended.update(map(_came_to, group))
         if done.retry_at is not None:
             self._on_retry(done.retry_at)
 
     def _count_stale(self, count: int) -> None:
         self.stale += count
+        self.tally.stale += count
         if count:
             warn("run.stale", node=self._member.number, count=count)
 
@@ -97,3 +102,7 @@ class Finisher:
             return
         warn("run.unrecordable", job=culprit.job, run=culprit.run, error=error)
         await self._finish([unrecordable(culprit, f"{type(error).__name__}: {error}")])
+
+
+def _came_to(outcome: Outcome) -> str:
+    return "retried" if outcome.retry_at is not None else outcome.status.value

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from onthedot.clock import Clock
 from onthedot.core.firing import AHEAD
@@ -19,6 +19,7 @@ from onthedot.core.model import CALLBACKS, Lanes, Outcome
 from onthedot.errors import NodeDead, StoreError
 from onthedot.ids import Chance
 from onthedot.observe.events import log, warn
+from onthedot.observe.tally import Tally
 from onthedot.roles.attempt import Attempts, Workbench
 from onthedot.roles.finisher import Finisher
 from onthedot.roles.holding import Holding
@@ -58,6 +59,7 @@ class Kit:
     retention_us: int
     alone: bool = False
     tell: Tell = lambda what, ats: None
+    tally: Tally = field(default_factory=Tally)
 
 
 async def join(kit: Kit) -> Incarnation:
@@ -81,7 +83,7 @@ class Incarnation:
         self._kit = kit
         store, clock, roles = kit.store, kit.clock, kit.facts.roles
         self._holding = Holding(clock, slots=kit.facts.slots)
-        bench = Workbench(clock, kit.chance, kit.runner, kit.installation, self._done)
+        bench = Workbench(clock, kit.chance, kit.runner, kit.installation, self._done, kit.tally)
         self._attempts = Attempts(bench, self._holding)
         self.worker = Worker(store, clock, member, self._holding, self._attempts, kit.lanes)
         self.worker.on_release = lambda ats: kit.tell("queue", ats)
@@ -114,11 +116,12 @@ class Incarnation:
         }
         self._claiming = loops["scheduler"] if "scheduler" in roles else []
         self._working = loops["worker"] if "worker" in roles else []
-        self.supervisor = Supervisor(
-            [loop for role in loops if role in ("", *roles) for loop in loops[role]],
-            clock,
-            member.problems,
-        )
+        mine = [loop for role in loops if role in ("", *roles) for loop in loops[role]]
+        self.supervisor = Supervisor(mine, clock, member.problems)
+        for counting in (self.worker, self.scheduler, self._finisher, janitor):
+            counting.tally = kit.tally
+        for loop in mine:
+            loop.on_count = kit.tally.loop_failed
 
     @property
     def outcomes(self) -> int:

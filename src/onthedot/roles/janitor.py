@@ -8,6 +8,7 @@ from onthedot.clock import Clock
 from onthedot.core.instants import DAY
 from onthedot.core.recovery import Heard, listen, silent_before
 from onthedot.observe.events import log, warn
+from onthedot.observe.tally import Tally
 from onthedot.roles.membership import Membership
 from onthedot.roles.processes import is_gone
 from onthedot.store.contract import Store
@@ -32,6 +33,7 @@ class Janitor:
         retention_us: int,
         on_rescue: Callable[[], None],
     ) -> None:
+        self.tally = Tally()
         self.rescued = 0
         self.on_change: Callable[[], None] = lambda: None
         self._store = store
@@ -60,6 +62,7 @@ class Janitor:
         rescued = await self._store.runs.rescue(limit=RESCUE_MAX, now=now)
         if rescued:
             self.rescued += rescued
+            self.tally.rescued += rescued
             warn("run.rescued", count=rescued)
             self._on_rescue()
         return 0.0 if rescued else WATCH_S

@@ -21,7 +21,7 @@ SLEEP_S_MAX = 5.0
 class Loop:
     """Drives one `step`, which returns how many seconds it has nothing to do.
 
-    `on_failure` is called after each step that failed.
+    `on_failure` is called after each step that failed, and so is `on_count`, with its name.
     """
 
     def __init__(
@@ -35,6 +35,7 @@ class Loop:
         self.name = name
         self.trouble: str | None = None
         self.on_failure: Callable[[], None] = lambda: None
+        self.on_count: Callable[[str], None] = lambda name: None
         self.stepping_since: float | None = None
         self._step = step
         self._sleep_s_max = sleep_s_max
@@ -88,6 +89,7 @@ class Loop:
             where="" if isinstance(error, StoreError) else _where(error),
         )
         self.on_failure()
+        self.on_count(self.name)
         return min(BACKOFF_S_MAX, BACKOFF_S_MIN * 2.0 ** min(self._failures - 1, 10))
 
     async def _sleep(self, pause: float) -> None:

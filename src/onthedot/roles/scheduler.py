@@ -14,6 +14,7 @@ from onthedot.core.instants import Instant
 from onthedot.core.model import CALLBACKS, Entry, Lanes, LeasedRun, Rule
 from onthedot.errors import StoreError, Taken
 from onthedot.observe.events import warn
+from onthedot.observe.tally import Tally
 from onthedot.roles.loop import Loop
 from onthedot.roles.membership import Membership
 from onthedot.store.contract import Store
@@ -71,6 +72,7 @@ class Scheduler:
         on_unowned: Callable[[Iterable[Instant]], None],
     ) -> None:
         self.loop = Loop("scheduler", self.step, clock)
+        self.tally = Tally()
         self._on_unowned = on_unowned
         self._store = store
         self._clock = clock
@@ -170,9 +172,16 @@ class Scheduler:
         with self._hands.claiming(len(plan.runs)) as own:
             leased = await self._store.clock.fire(plan, lessee=self._lessee(own), now=now)
             self._hands.accept(leased)
+        self._count(plan)
         if len(leased) < len(plan.runs):
             mine = {(run.job, run.run) for run in leased}
             self._on_unowned({run.at for run in plan.runs if (run.job, run.run) not in mine})
+
+    def _count(self, plan: Plan) -> None:
+        self.tally.claims += 1
+        self.tally.fired += len(plan.runs) + len(plan.later)
+        if plan.records:
+            self.tally.account((record.status, record.count) for record in plan.records)
 
     async def _promote(self, now: Instant, until: Instant) -> bool:
         with self._hands.claiming(PROMOTE_MAX) as own:

@@ -15,6 +15,7 @@ from onthedot.core.instants import MILLISECOND, SECOND, Instant
 from onthedot.core.model import CALLBACKS, Handling, Lanes, LeasedRun
 from onthedot.errors import NodeDead, StoreError
 from onthedot.observe.events import warn
+from onthedot.observe.tally import Tally
 from onthedot.roles.attempt import Attempts
 from onthedot.roles.handlings import Handlings
 from onthedot.roles.holding import Holding, ref
@@ -44,6 +45,7 @@ class Worker:
         self.loop = Loop("worker", self.step, clock)
         self.starting = Loop("starter", self.start, clock)
         self.on_release: Callable[[Iterable[Instant]], None] = lambda ats: None
+        self.tally = Tally()
         self.lanes = lanes
         self._store = store
         self._clock = clock
@@ -179,6 +181,7 @@ class Worker:
                 self._member.number, self.lanes, limit=room, now=self._clock.now()
             )
             self.accept(leased)
+        self.tally.leased += len(leased)
         self._backlog = len(leased) == room
         if self._backlog:
             self.look()
@@ -197,6 +200,7 @@ class Worker:
     async def _release(self, runs: Sequence[LeasedRun]) -> None:
         refs = [ref(run) for run in runs]
         await self._store.runs.release(self._member.number, refs, now=self._clock.now())
+        self.tally.given_back += len(runs)
         self.on_release({run.at for run in runs})
 
     async def _give_back(self, runs: Sequence[LeasedRun]) -> None:

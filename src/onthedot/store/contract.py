@@ -27,11 +27,14 @@ from onthedot.core.model import (
 )
 from onthedot.store.values import (
     IDLE,
+    Backlog,
     Beat,
     CancelVerdict,
     Costs,
+    DeadLetter,
     Finished,
     Lessee,
+    LetterPlace,
     Load,
     Made,
     NodeFacts,
@@ -40,6 +43,7 @@ from onthedot.store.values import (
     Peeked,
     Promoted,
     Receipt,
+    Redriven,
     RunStory,
     RunView,
     Signal,
@@ -212,6 +216,48 @@ class RunVerbs(Protocol):
         ...
 
 
+class LetterVerbs(Protocol):
+    """Dead letters: runs that failed for good, kept outside history's retention until somebody
+    deals with them. A letter is dealt with once, whoever else tries at the same moment.
+    """
+
+    async def page(self, *, before: LetterPlace | None, limit: int) -> list[DeadLetter]:
+        """Dead letters of all jobs, the latest failure first, with places under `before`."""
+        ...
+
+    async def of_job(self, job: int, *, before: int | None, limit: int) -> list[DeadLetter]:
+        """Those of one job, a deleted one too, highest run first, with runs under `before`."""
+        ...
+
+    async def get(self, job: int, run: int) -> DeadLetter:
+        """One dead letter. Raises NotFound if there is no such run, else NotDead."""
+        ...
+
+    async def redrive(self, job: int, run: int, *, now: Instant) -> int:
+        """Make a new run in the stead of a failed one, which it names, and end the letter.
+
+        It is due when the failed one was, has the same payload and the job's current version, and
+        may start at once. Works while the job is paused. Raises NotFound, NotDead, or
+        JobDeleted; then the letter stays as it is.
+        """
+        ...
+
+    async def redrive_all(self, job: int, *, limit: int, now: Instant) -> list[Redriven]:
+        """Redrive up to `limit` letters of a job, oldest run first; call until there are none.
+
+        Raises NotFound if there is no such job, or it was deleted.
+        """
+        ...
+
+    async def dismiss(self, job: int, run: int) -> None:
+        """End a letter; nothing else changes. Raises as `get`."""
+        ...
+
+    async def dismiss_all(self, job: int, *, limit: int) -> int:
+        """End up to `limit` letters of a job, a deleted one too; how many. Call until 0."""
+        ...
+
+
 class NodeVerbs(Protocol):
     """Who is there. Death is a committed fact and never taken back."""
 
@@ -268,6 +314,14 @@ class LedgerVerbs(Protocol):
         and checks, not for pages."""
         ...
 
+    async def set_aside(self, job: int) -> str | None:
+        """Why the entry of this job's current version cannot be fired; None if nothing is amiss."""
+        ...
+
+    async def backlog(self, *, most: int, now: Instant) -> Backlog:
+        """How much waits, by queue and altogether. Nothing is counted beyond `most`."""
+        ...
+
     async def overview(self, *, limit: int, now: Instant) -> Overview:
         """The page for people: at most `limit` of everything."""
         ...
@@ -279,7 +333,8 @@ class UpkeepVerbs(Protocol):
     async def prune(self, *, before: Instant, keys_before: Instant, limit: int) -> int:
         """Forget up to `limit` old things: history finished, versions ended and nodes dead before
         `before`, idempotency keys used before `keys_before`, and one-off jobs whose run is over
-        and forgotten. Dead letters stay. Returns how many went; call until 0."""
+        and forgotten. Dead letters stay, and the one-off jobs that have some. Returns how many
+        went; call until 0."""
         ...
 
     async def prepare(self, *, now: Instant) -> None:
@@ -306,6 +361,8 @@ class Store(Protocol):
     def jobs(self) -> JobVerbs: ...
     @property
     def runs(self) -> RunVerbs: ...
+    @property
+    def letters(self) -> LetterVerbs: ...
     @property
     def nodes(self) -> NodeVerbs: ...
     @property

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from onthedot.core.states import Status
+from onthedot.core.states import Status, is_over
 from onthedot.errors import (
     IdempotencyMismatch,
+    JobDeleted,
     KeyTaken,
     NodeDead,
+    NotDead,
     NotFound,
     RunOver,
     SchemaMismatch,
@@ -32,6 +34,32 @@ def no_such_run() -> NotFound:
 def run_over(status: Status) -> RunOver:
     return RunOver(
         f"the run is over: {status}", hint="Only a run that has not ended can be cancelled."
+    )
+
+
+def no_dead_letter(status: Status | None, successor: str | None) -> NotFound | NotDead:
+    """`status` is the run's, None if it is nowhere; `successor` what it was redriven as."""
+    if successor is not None:
+        return NotDead(
+            f"the run was redriven already, as run '{successor}'",
+            hint=f"GET /v1/runs/{successor} tells what became of it.",
+        )
+    if status is None:
+        return no_such_run()
+    if not is_over(status):
+        why = "it has not ended"
+    else:
+        why = "it was dismissed" if status is Status.FAILED else f"it ended as {status}"
+    return NotDead(
+        f"the run is not among the dead letters: {why}",
+        hint="GET /v1/dead-letters lists them; to run a job once more, trigger it.",
+    )
+
+
+def job_deleted(job: int) -> JobDeleted:
+    return JobDeleted(
+        f"job '{job_id(job)}' was deleted: there is nothing to run any more",
+        hint="Dismiss the dead letter, or create the job anew and trigger it with the payload.",
     )
 
 

@@ -6,10 +6,19 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from onthedot.core.instants import Instant
-from onthedot.core.model import Job
+from onthedot.core.model import LANE_MARK, Job
 from onthedot.core.states import live_status
 from onthedot.store.codec import STATUS_OF_CODE, definition_from
-from onthedot.store.values import AttemptView, Beat, Load, NodeFacts, NodeView, RunView
+from onthedot.store.values import (
+    AttemptView,
+    Beat,
+    DeadLetter,
+    Load,
+    NodeFacts,
+    NodeView,
+    QueueDepth,
+    RunView,
+)
 
 
 def job_of(row: Sequence[Any]) -> Job:
@@ -96,9 +105,34 @@ def live_attempt(run: RunView) -> AttemptView:
     )
 
 
+def letter_of(row: Sequence[Any]) -> DeadLetter:
+    job, run, version, attempt, due, failed_at, error, payload, job_name = row
+    return DeadLetter(
+        job=job,
+        run=run,
+        version=version,
+        attempt=attempt,
+        due=due,
+        failed_at=failed_at,
+        error=error,
+        payload=payload,
+        job_name=job_name,
+    )
+
+
+def depths_of(rows: Iterable[tuple[str, int, Instant]]) -> list[QueueDepth]:
+    """How much waits in each queue: the lanes of a queue together."""
+    found: dict[str, QueueDepth] = {}
+    for lane, runs, oldest in rows:
+        queue = lane.partition(LANE_MARK)[0]
+        before = found.get(queue, QueueDepth(queue, 0, oldest))
+        found[queue] = QueueDepth(queue, before.runs + runs, min(before.oldest, oldest))
+    return list(found.values())
+
+
 def node_of(row: Sequence[Any]) -> NodeView:
-    number, boot_id, host, pid, process, roles, slots, version, *rest = row
-    joined_at, beat_at, dead_at, running, held, offset_us = rest
+    number, boot_id, host, pid, process, roles, slots, version, queues, functions, *rest = row
+    joined_at, beat_at, dead_at, running, held, offset_us, claiming = rest
     return NodeView(
         number=number,
         facts=NodeFacts(
@@ -109,11 +143,13 @@ def node_of(row: Sequence[Any]) -> NodeView:
             roles=tuple(roles.split(",")),
             slots=slots,
             version=version,
+            queues=tuple(queues.split(",")) if queues else (),
+            functions=tuple(functions.split(",")) if functions else (),
         ),
         joined_at=joined_at,
         beat_at=beat_at,
         dead=dead_at is not None,
-        load=Load(running, held, offset_us),
+        load=Load(running, held, offset_us, bool(claiming)),
     )
 
 

@@ -114,7 +114,8 @@ class NodeFacts:
     """What a node says about itself when it joins. `boot_id` is random for each incarnation.
 
     `process` names the operating system's process beyond doubt (see roles/processes.py), so that
-    a node on the same machine can see that it is gone; empty where that is unknown.
+    a node on the same machine can see that it is gone; empty where that is unknown. `queues` are
+    those from which it takes runs as a worker; none given: all.
     """
 
     boot_id: str
@@ -124,6 +125,8 @@ class NodeFacts:
     roles: tuple[str, ...]
     slots: int
     version: str
+    queues: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +177,7 @@ class AttemptView:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunView:
     """A run as people see it: its latest attempt, with the node that has it or had it. A missed or
-    skipped range has `until` and `count`.
+    skipped range has `until` and `count`; `redrive_of` is the failed run that it does again.
     """
 
     job: int
@@ -193,6 +196,43 @@ class RunView:
     reason: str | None = None
     until: Instant | None = None
     count: int | None = None
+    redrive_of: int | None = None
+
+
+class LetterPlace(NamedTuple):
+    """Where a dead letter stands in the list of all."""
+
+    failed_at: Instant
+    job: int
+    run: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetter:
+    """A run that failed for good, kept until somebody redrives or dismisses it. `payload` None
+    means the job's own; `job_name` None: the job was deleted.
+    """
+
+    job: int
+    run: int
+    version: int
+    attempt: int
+    due: Instant
+    failed_at: Instant
+    error: str | None
+    payload: str | None
+    job_name: str | None
+
+    @property
+    def place(self) -> LetterPlace:
+        return LetterPlace(self.failed_at, self.job, self.run)
+
+
+class Redriven(NamedTuple):
+    """A dead letter's run, and the new one in its stead."""
+
+    old: int
+    new: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +258,24 @@ class Costs:
 
     def __sub__(self, before: Costs) -> Costs:
         return Costs(self.row_versions - before.row_versions, self.wal_bytes - before.wal_bytes)
+
+
+class QueueDepth(NamedTuple):
+    """How many due runs of a queue nobody holds, and the oldest instant among them."""
+
+    queue: str
+    runs: int
+    oldest: Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backlog:
+    """How much waits, for gauges. `queues` has those with something in them."""
+
+    queues: list[QueueDepth]
+    waiting: int
+    dead_letters: int
+    set_aside: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,14 @@
 
 from onthedot.wire.definitions import definition_of, patched, trigger_due, trigger_payload
 from onthedot.wire.jobs import BackoffIn, BackoffOut, JobIn, JobList, JobOut, JobPatch, job_out
+from onthedot.wire.letters import (
+    DeadLetterDetail,
+    DeadLetterList,
+    DeadLetterOut,
+    LettersDismissed,
+    LettersRedriven,
+    RunRedriven,
+)
 from onthedot.wire.nodes import LoadOut, NodeList, NodeOut
 from onthedot.wire.reading import Malformed, payload_text, read
 from onthedot.wire.runs import (
@@ -22,17 +30,24 @@ from onthedot.wire.server import (
     Problem,
     UpcomingOut,
 )
+from onthedot.wire.why import FindingOut, WhyOut, why_out
 
 __all__ = [
     "AttemptOut",
     "BackoffIn",
     "BackoffOut",
+    "DeadLetterDetail",
+    "DeadLetterList",
+    "DeadLetterOut",
+    "FindingOut",
     "HealthOut",
     "JobIn",
     "JobList",
     "JobOut",
     "JobPatch",
     "LatenessOut",
+    "LettersDismissed",
+    "LettersRedriven",
     "LiveOut",
     "LoadOut",
     "Malformed",
@@ -46,8 +61,10 @@ __all__ = [
     "RunDetail",
     "RunList",
     "RunOut",
+    "RunRedriven",
     "TriggerIn",
     "UpcomingOut",
+    "WhyOut",
     "definition_of",
     "job_out",
     "patched",
@@ -55,4 +72,5 @@ __all__ = [
     "read",
     "trigger_due",
     "trigger_payload",
+    "why_out",
 ]

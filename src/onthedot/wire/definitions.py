@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from msgspec import UNSET, UnsetType
 
@@ -11,7 +11,7 @@ from onthedot.core.durations import format_duration, parse_duration
 from onthedot.core.editing import refuse_without_instant
 from onthedot.core.instants import DAY, INSTANT_MAX, Instant, parse_instant
 from onthedot.core.model import Backoff, Definition, Once, Schedule
-from onthedot.core.schedules import Cron, Every
+from onthedot.core.schedules import Cron, DstGap, DstOverlap, Every, read_schedule
 from onthedot.core.schedules.zones import zone_named
 from onthedot.errors import Invalid, NotAvailableYet
 from onthedot.wire.jobs import BackoffIn, JobFields, JobIn, JobPatch
@@ -29,7 +29,16 @@ _SCHEDULES: Final = {
     "delay": "delay",
     "schedule": "schedule",
 }
-_CRON_FIELDS: Final = 5
+_CRON_FIELDS: Final = (5, 6, 7)
+
+
+class _CronSettings(NamedTuple):
+    """What a cron expression is read with. `seed`: what an `H` in it is derived from."""
+
+    timezone: str
+    dst_gap: DstGap | None
+    dst_overlap: DstOverlap | None
+    seed: str
 
 
 def definition_of(job: JobIn, *, now: Instant) -> Definition:
@@ -69,8 +78,8 @@ def _with(old: Definition, given: JobIn | JobPatch, *, now: Instant) -> Definiti
         zone_named(given.timezone)
     if given.payload is not UNSET:
         changes["payload"] = payload_text(given.payload)
-    changes["schedule"] = _schedule(old, given, changes.get("timezone", old.timezone), now)
-    definition = replace(old, **changes)
+    labelled = replace(old, **changes)
+    definition = replace(labelled, schedule=_schedule(labelled, given, now))
     if definition.schedule != old.schedule:
         _refuse_without_instant(definition, given, now)
     return definition
@@ -164,22 +173,49 @@ def _wait(value: object, otherwise: int, field: str) -> int:
     return wait
 
 
-def _schedule(old: Definition, given: JobFields, timezone: str, now: Instant) -> Schedule:
-    """The schedule after the request: the one given, none if taken away, else what there was."""
+def _schedule(labelled: Definition, given: JobFields, now: Instant) -> Schedule:
+    """The schedule after the request: the one given, none if taken away, else what there was.
+
+    `labelled` has everything of the request already, but for the schedule.
+    """
     named = {wire: _given(getattr(given, name)) for wire, name in _SCHEDULES.items()}
     chosen = [(wire, value) for wire, value in named.items() if value is not None]
     if len(chosen) > 1:
         raise _two(chosen[0][0], chosen[1][0])
+    old, settings = labelled.schedule, _cron_settings(labelled, given)
     if chosen:
-        return _parsed(*chosen[0], timezone, now)
-    if _taken_away(old.schedule, given):
-        return None
-    if isinstance(old.schedule, Cron) and old.schedule.timezone != timezone:
-        return Cron.parse(old.schedule.expression, timezone)
-    return old.schedule
+        schedule = _kept_hash(old, _parsed(*chosen[0], settings, now))
+    elif _taken_away(old, given):
+        schedule = None
+    elif isinstance(old, Cron):
+        timezone, dst_gap, dst_overlap, _ = settings
+        schedule = replace(old, timezone=timezone, dst_gap=dst_gap, dst_overlap=dst_overlap)
+    else:
+        schedule = old
+    if not isinstance(schedule, Cron):
+        _refuse_rules_without_cron(given)
+    return schedule
 
 
-def _parsed(field: str, value: Any, timezone: str, now: Instant) -> Schedule:
+def _cron_settings(labelled: Definition, given: JobFields) -> _CronSettings:
+    old = labelled.schedule
+    gap, overlap = (old.dst_gap, old.dst_overlap) if isinstance(old, Cron) else (None, None)
+    return _CronSettings(
+        timezone=labelled.timezone,
+        dst_gap=gap if isinstance(given.dst_gap, UnsetType) else given.dst_gap,
+        dst_overlap=overlap if isinstance(given.dst_overlap, UnsetType) else given.dst_overlap,
+        seed=f"{labelled.namespace}/{labelled.key or labelled.name}",
+    )
+
+
+def _kept_hash(old: Schedule, new: Schedule) -> Schedule:
+    """While an expression stays, so do the values of its `H`, even if the job has a new name."""
+    if isinstance(old, Cron) and isinstance(new, Cron) and old.expression == new.expression:
+        return replace(new, plain=old.plain)
+    return new
+
+
+def _parsed(field: str, value: Any, settings: _CronSettings, now: Instant) -> Schedule:
     match field:
         case "every":
             return Every(parse_duration(value, field=field))
@@ -188,12 +224,17 @@ def _parsed(field: str, value: Any, timezone: str, now: Instant) -> Schedule:
         case "delay":
             return Once(_delayed(value, now))
         case "schedule":
-            return _schedule_text(value, timezone)
-    return Cron.parse(value, timezone)
+            return _schedule_text(value, settings)
+    return _cron(value, settings)
 
 
-def _schedule_text(text: str, timezone: str) -> Cron:
-    if len(text.split()) != _CRON_FIELDS and not text.startswith("@"):
+def _cron(text: str, settings: _CronSettings) -> Cron | Every:
+    timezone, dst_gap, dst_overlap, seed = settings
+    return read_schedule(text, timezone, dst_gap=dst_gap, dst_overlap=dst_overlap, seed=seed)
+
+
+def _schedule_text(text: str, settings: _CronSettings) -> Cron | Every:
+    if len(text.split()) not in _CRON_FIELDS and not text.startswith("@"):
         shown = text if len(text) <= 60 else text[:60] + "…"
         raise NotAvailableYet(
             f"schedule {shown!r} is not available yet",
@@ -201,11 +242,21 @@ def _schedule_text(text: str, timezone: str) -> Cron:
             field="schedule",
         )
     try:
-        return Cron.parse(text, timezone)
+        return _cron(text, settings)
     except Invalid as error:
         if error.field == "cronExpr":
             error.field = "schedule"
         raise
+
+
+def _refuse_rules_without_cron(given: JobFields) -> None:
+    for field, value in (("dstGap", given.dst_gap), ("dstOverlap", given.dst_overlap)):
+        if _given(value) is not None:
+            raise Invalid(
+                f"{field} is a rule for cronExpr, and the job has none",
+                hint=f"Leave {field} out, or give the job a cronExpr.",
+                field=field,
+            )
 
 
 def _delayed(value: object, now: Instant) -> Instant:

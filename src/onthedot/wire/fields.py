@@ -116,7 +116,8 @@ Payload = Annotated[
 CronExpr = Annotated[
     str,
     about(
-        "Minute, hour, day of month, month, day of week; or a nickname such as @daily.",
+        "Minute, hour, day of month, month, day of week, with six fields after a second, with "
+        "seven before a year; or a nickname such as @daily. `@every 90s` is shown as `every`.",
         "a cron expression such as '0 9 * * MON-FRI', as text",
         examples=["0 9 * * MON-FRI"],
     ),
@@ -157,6 +158,25 @@ Timezone = Annotated[
         hint="Use an IANA name such as UTC, Europe/Berlin or America/New_York.",
         default="UTC",
         examples=["Europe/Berlin"],
+    ),
+]
+DstGapField = Annotated[
+    Literal["after", "before", "skip"],
+    about(
+        "When a time of `cronExpr` is due that a change of the clocks leaves out: right after the "
+        "gap, in the last minute before it, or not at all. Null: `after` for a fixed time; an "
+        "expression whose minute or hour begins with `*` follows the clock.",
+        "'after', 'before', 'skip' or null",
+        examples=["after"],
+    ),
+]
+DstOverlapField = Annotated[
+    Literal["first", "second", "both"],
+    about(
+        "When a time of `cronExpr` is due that a change of the clocks brings twice. Null: `first` "
+        "for a fixed time, `both` for an expression whose minute or hour begins with `*`.",
+        "'first', 'second', 'both' or null",
+        examples=["first"],
     ),
 ]
 Timeout = Annotated[

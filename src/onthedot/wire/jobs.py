@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 from onthedot.core.editing import next_run_at
 from onthedot.core.instants import SECOND, Instant, format_instant
 from onthedot.core.model import Backoff, CatchUp, Job, Once
-from onthedot.core.schedules import Cron, Every
+from onthedot.core.schedules import Cron, DstGap, DstOverlap, Every
 from onthedot.wire import fields as f
 from onthedot.wire.fields import about
 
@@ -49,6 +49,8 @@ class JobFields(Struct, kw_only=True, forbid_unknown_fields=True, rename="camel"
     delay: f.Delay | UnsetType | None = UNSET
     schedule: f.ScheduleText | UnsetType | None = UNSET
     timezone: f.Timezone | UnsetType = UNSET
+    dst_gap: f.DstGapField | UnsetType | None = UNSET
+    dst_overlap: f.DstOverlapField | UnsetType | None = UNSET
     timeout: f.Timeout | UnsetType = UNSET
     retries: f.Retries | UnsetType = UNSET
     backoff: BackoffField | UnsetType = UNSET
@@ -111,6 +113,8 @@ class JobOut(Struct, kw_only=True, frozen=True, rename="camel"):
     delay: Seconds | None = None
     schedule: str | None = None
     timezone: str
+    dst_gap: DstGap | None
+    dst_overlap: DstOverlap | None
     timeout: Seconds
     retries: int
     backoff: BackoffOut
@@ -142,6 +146,7 @@ def job_out(job: Job, job_id: str, *, now: Instant) -> JobOut:
     """A job as people see it. The payload stays the text it was."""
     d = job.definition
     schedule = d.schedule
+    cron = schedule if isinstance(schedule, Cron) else None
     return JobOut(
         job_id=job_id,
         key=d.key,
@@ -151,10 +156,12 @@ def job_out(job: Job, job_id: str, *, now: Instant) -> JobOut:
         handler_url=d.handler_url or None,
         handler=d.handler or None,
         payload=Raw(d.payload.encode()),
-        cron_expr=schedule.expression if isinstance(schedule, Cron) else None,
+        cron_expr=None if cron is None else cron.expression,
         every=seconds(schedule.every_us) if isinstance(schedule, Every) else None,
         run_at=format_instant(schedule.at) if isinstance(schedule, Once) else None,
         timezone=d.timezone,
+        dst_gap=None if cron is None else cron.dst_gap,
+        dst_overlap=None if cron is None else cron.dst_overlap,
         timeout=seconds(d.timeout_us),
         retries=d.retries,
         backoff=_backoff_out(d.backoff),

@@ -24,6 +24,9 @@ class NodeOut(Struct, kw_only=True, frozen=True, rename="camel"):
     pid: int
     roles: Annotated[list[str], Meta(examples=[["scheduler", "worker"]])]
     slots: Annotated[int, Meta(description="How many callbacks it runs at a time, as a worker.")]
+    queues: Annotated[
+        list[str], Meta(description="From which it takes runs, as a worker; none: from all.")
+    ]
     version: str
     joined_at: InstantText
     beat_at: Annotated[InstantText, Meta(description="Its last heartbeat, every 3 seconds.")]

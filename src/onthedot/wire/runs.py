@@ -56,6 +56,9 @@ class RunOut(Struct, kw_only=True, frozen=True, rename="camel"):
     count: Annotated[int | None, Meta(description="How many a range holds; null if too many.")]
     rescues: Annotated[int, Meta(description="How often it was taken over from a dead node.")]
     version: Annotated[int, Meta(description="The version of the job it belongs to.")]
+    redrive_of: Annotated[
+        str | None, Meta(description="The failed run that it does again, if it is a redrive.")
+    ]
 
 
 class AttemptOut(Struct, kw_only=True, frozen=True, rename="camel"):

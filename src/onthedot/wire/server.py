@@ -33,6 +33,10 @@ class HealthOut(Struct, kw_only=True, frozen=True, rename="camel"):
     node: int
     roles: tuple[str, ...]
     problems: tuple[str, ...]
+    tzdata: Annotated[
+        str,
+        Meta(description="The release of the tz database in use.", examples=["2025b (system)"]),
+    ]
 
 
 class LiveOut(Struct, kw_only=True, frozen=True, rename="camel"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from onthedot.core.durations import format_duration
 from onthedot.core.instants import DAY, HOUR, MINUTE, SECOND
@@ -14,18 +14,30 @@ from onthedot.core.schedules.span import Schedule
 _UNITS: Final = ((DAY, "day"), (HOUR, "hour"), (MINUTE, "minute"), (SECOND, "second"))
 
 
+_CRON_EXTRAS: Final = ("dst_gap", "dst_overlap", "plain")
+
+
 def to_spec(schedule: Schedule) -> dict[str, str | int]:
-    """Canonical: equal schedules have equal specs."""
+    """Canonical: equal schedules have equal specs. What is not said keeps its first meaning."""
     if isinstance(schedule, Every):
         return {"every": schedule.every_us}
-    return {"cron": schedule.expression, "timezone": schedule.timezone}
+    spec: dict[str, str | int] = {"cron": schedule.expression, "timezone": schedule.timezone}
+    extras = {name: getattr(schedule, name) for name in _CRON_EXTRAS}
+    return spec | {name: value for name, value in extras.items() if value is not None}
 
 
 def from_spec(spec: Mapping[str, str | int]) -> Schedule:
     """The schedule of a spec that `to_spec` made; it was checked when it came in."""
     if "every" in spec:
         return Every(int(spec["every"]))
-    return Cron(str(spec["cron"]), str(spec["timezone"]))
+    extras: dict[str, Any] = {name: spec[name] for name in _CRON_EXTRAS if name in spec}
+    return Cron(_as_read(str(spec["cron"])), str(spec["timezone"]), **extras)
+
+
+def _as_read(expression: str) -> str:
+    # Specs of before cron was our own may have a small l or w, as in '0 0 lw * *'. Names of days
+    # and months, which may be in small letters still, mean the same in capitals.
+    return expression.upper() if "l" in expression or "w" in expression else expression
 
 
 def explain(schedule: Schedule) -> str:

@@ -7,6 +7,7 @@ from onthedot.store.postgres.clock import Clock
 from onthedot.store.postgres.database import Database, PoolSettings
 from onthedot.store.postgres.jobs import Jobs
 from onthedot.store.postgres.ledger import Ledger
+from onthedot.store.postgres.letters import Letters
 from onthedot.store.postgres.migrations import migrate
 from onthedot.store.postgres.nodes import Nodes
 from onthedot.store.postgres.runs import Runs
@@ -22,6 +23,7 @@ class PostgresStore:
         self.clock = Clock(database)
         self.jobs = Jobs(database, self.clock)
         self.runs = Runs(database)
+        self.letters = Letters(database)
         self.nodes = Nodes(database)
         self.ledger = Ledger(database)
         self.upkeep = Upkeep(database)

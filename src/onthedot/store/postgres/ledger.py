@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from onthedot.core.instants import HOUR, Instant
-from onthedot.core.model import occurrence
+from onthedot.core.model import is_occurrence, occurrence
 from onthedot.core.states import is_over
 from onthedot.store.postgres.database import Connection, Database
 from onthedot.store.postgres.statements import SQL
 from onthedot.store.refusals import no_such_run
-from onthedot.store.rows import live_attempt, live_run, past_attempt, past_run
-from onthedot.store.values import Overview, RunStory, RunView, Totals, Upcoming
+from onthedot.store.rows import depths_of, live_attempt, live_run, past_attempt, past_run
+from onthedot.store.values import (
+    Backlog,
+    Overview,
+    RunStory,
+    RunView,
+    Totals,
+    Upcoming,
+)
 
 _NEWEST = (1 << 63) - 1
 RECENT_US = HOUR
@@ -43,25 +51,55 @@ class Ledger:
             rows = await db.fetch(SQL["ledger.past"], job, below, limit)
             alive = await db.fetch(SQL["ledger.live_of_job"], job, below, limit)
             views = [past_run(row) for row in rows] + await _live(db, alive, now)
-            return sorted(views, key=lambda view: view.run, reverse=True)[:limit]
+            views.sort(key=lambda view: view.run, reverse=True)
+            return await _with_origins(db, views[:limit])
 
         return await self._database.snapshot(verb)
 
     async def totals(self, *, until: Instant) -> Totals:
         return Totals(*await self._database.row(SQL["ledger.totals"], until))
 
+    async def set_aside(self, job: int) -> str | None:
+        why = await self._database.value(SQL["ledger.set_aside"], job)
+        return None if why is None else str(why)
+
+    async def backlog(self, *, most: int, now: Instant) -> Backlog:
+        async def verb(db: Connection) -> Backlog:
+            rows = await db.fetch(SQL["ledger.depths"], now, most)
+            waiting, dead, aside = await db.fetchrow(SQL["ledger.backlog"], most)
+            depths = depths_of(tuple(row) for row in rows)
+            return Backlog(queues=depths, waiting=waiting, dead_letters=dead, set_aside=aside)
+
+        return await self._database.snapshot(verb)
+
     async def overview(self, *, limit: int, now: Instant) -> Overview:
         return await self._database.snapshot(lambda db: _overview(db, limit, now))
 
 
 async def _run(db: Connection, job: int, run: int, now: Instant) -> RunView:
+    found = await find_run(db, job, run, now)
+    if found is None:
+        raise no_such_run()
+    return (await _with_origins(db, [found]))[0]
+
+
+async def find_run(db: Connection, job: int, run: int, now: Instant) -> RunView | None:
     rows = await db.fetch(SQL["ledger.live_run"], job, run)
     if rows:
         return (await _live(db, rows, now))[0]
     row = await db.fetchrow(SQL["ledger.past_run"], job, run)
-    if row is None:
-        raise no_such_run()
-    return past_run(row)
+    return None if row is None else past_run(row)
+
+
+async def _with_origins(db: Connection, views: Sequence[RunView]) -> list[RunView]:
+    """With the failed run that each does again, if it is a redrive; no occurrence is one."""
+    made = [(view.job, view.run) for view in views if not is_occurrence(view.run)]
+    if not made:
+        return list(views)
+    jobs, runs = zip(*made, strict=True)
+    rows = await db.fetch(SQL["letters.origins"], jobs, runs)
+    origins = {(job, run): old for job, run, old in rows}
+    return [replace(view, redrive_of=origins.get((view.job, view.run))) for view in views]
 
 
 async def _live(db: Connection, rows: Sequence[Any], now: Instant) -> list[RunView]:
@@ -77,7 +115,7 @@ async def _overview(db: Connection, limit: int, now: Instant) -> Overview:
     failed = [past_run(row) for row in await db.fetch(SQL["ledger.failed"], limit)]
     since = now - RECENT_US
     rows = await db.fetch(SQL["ledger.recent"], occurrence(since), since, limit)
-    recent = [past_run(row) for row in rows]
+    recent = await _with_origins(db, [past_run(row) for row in rows])
     coming = await db.fetch(SQL["ledger.coming"], limit)
     upcoming = [Upcoming(job=job, due=due) for job, due in coming]
     numbers = {each.job for each in (*live, *failed, *recent)} | {each.job for each in upcoming}

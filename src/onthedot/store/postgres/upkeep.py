@@ -35,6 +35,7 @@ class Upkeep:
         if gone < limit:
             rows = SQL["upkeep.old_history"]
             gone += await self._count(rows, before, limit - gone, occurrence(before + DAY))
+        gone += await self._delete("upkeep.old_redrives", before, limit - gone)
         return gone
 
     async def installation(self) -> str:

@@ -7,6 +7,7 @@ from onthedot.store.sqlite.clock import Clock
 from onthedot.store.sqlite.database import Database, FileDatabase, InlineDatabase, connect
 from onthedot.store.sqlite.jobs import Jobs
 from onthedot.store.sqlite.ledger import Ledger
+from onthedot.store.sqlite.letters import Letters
 from onthedot.store.sqlite.migrations import migrate
 from onthedot.store.sqlite.nodes import Nodes
 from onthedot.store.sqlite.runs import Runs
@@ -20,6 +21,7 @@ class SqliteStore:
         self.clock = Clock(database)
         self.jobs = Jobs(database)
         self.runs = Runs(database)
+        self.letters = Letters(database)
         self.nodes = Nodes(database)
         self.ledger = Ledger(database)
         self.upkeep = Upkeep(database)

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import heapq
 import sqlite3
+from dataclasses import replace
 from typing import Any
 
 from onthedot.core.instants import Instant
-from onthedot.core.model import SHARDS
+from onthedot.core.model import SHARDS, is_occurrence
 from onthedot.store.refusals import no_such_run
-from onthedot.store.rows import live_attempt, live_run, past_attempt, past_run
+from onthedot.store.rows import depths_of, live_attempt, live_run, past_attempt, past_run
 from onthedot.store.sqlite.database import Database
 from onthedot.store.sqlite.statements import SQL
-from onthedot.store.values import AttemptView, Overview, RunStory, RunView, Totals, Upcoming
+from onthedot.store.values import (
+    AttemptView,
+    Backlog,
+    Overview,
+    RunStory,
+    RunView,
+    Totals,
+    Upcoming,
+)
 
 _NEWEST = (1 << 63) - 1
 
@@ -40,19 +49,33 @@ class Ledger:
             lambda db: Totals(*db.execute(SQL["ledger.totals"], {"until": until}).fetchone())
         )
 
+    async def set_aside(self, job: int) -> str | None:
+        row = await self._database.read(
+            lambda db: db.execute(SQL["ledger.set_aside"], {"job": job}).fetchone()
+        )
+        return None if row is None else str(row[0])
+
+    async def backlog(self, *, most: int, now: Instant) -> Backlog:
+        return await self._database.read(lambda db: _backlog(db, most, now))
+
     async def overview(self, *, limit: int, now: Instant) -> Overview:
         return await self._database.read(lambda db: _overview(db, limit, now))
 
 
 def _run(db: sqlite3.Connection, job: int, run: int, now: Instant) -> RunView:
+    found = find_run(db, job, run, now)
+    if found is None:
+        raise no_such_run()
+    return _with_origin(db, found)
+
+
+def find_run(db: sqlite3.Connection, job: int, run: int, now: Instant) -> RunView | None:
     which = {"job": job, "run": run}
     row = db.execute(SQL["ledger.live_run"], which).fetchone()
     if row is not None:
         return _live(db, row, now)
     row = db.execute(SQL["ledger.past_run"], which).fetchone()
-    if row is not None:
-        return past_run(row)
-    raise no_such_run()
+    return None if row is None else past_run(row)
 
 
 def _page(db: sqlite3.Connection, job: int, before: int, limit: int, now: Instant) -> list[RunView]:
@@ -62,7 +85,7 @@ def _page(db: sqlite3.Connection, job: int, before: int, limit: int, now: Instan
     for source in ("ledger.live_of_job", "ledger.waiting_of_job"):
         views += [_live(db, row, now) for row in db.execute(SQL[source], bounds)]
     views.sort(key=lambda view: view.run, reverse=True)
-    return views[:limit]
+    return [_with_origin(db, view) for view in views[:limit]]
 
 
 def _attempts(db: sqlite3.Connection, job: int, run: int, now: Instant) -> list[AttemptView]:
@@ -74,11 +97,24 @@ def _attempts(db: sqlite3.Connection, job: int, run: int, now: Instant) -> list[
     return found
 
 
+def _backlog(db: sqlite3.Connection, most: int, now: Instant) -> Backlog:
+    depths = []
+    for (lane,) in db.execute(SQL["runs.lanes_with_work"]).fetchall():
+        bounds = {"lane": lane, "now": now, "most": most}
+        count, oldest = db.execute(SQL["ledger.depth"], bounds).fetchone()
+        if count:
+            depths.append((lane, count, oldest))
+    queues = depths_of(depths)
+    waiting, dead, aside = db.execute(SQL["ledger.backlog"], {"most": most}).fetchone()
+    return Backlog(queues=queues, waiting=waiting, dead_letters=dead, set_aside=aside)
+
+
 def _overview(db: sqlite3.Connection, limit: int, now: Instant) -> Overview:
     bounded = {"limit": limit}
     live = [_live(db, row, now) for row in db.execute(SQL["ledger.live"], bounded | {"now": now})]
     failed = [past_run(row) for row in db.execute(SQL["ledger.failed"], bounded)]
-    recent = [past_run(row) for row in db.execute(SQL["ledger.recent"], bounded)]
+    rows = db.execute(SQL["ledger.recent"], bounded).fetchall()
+    recent = [_with_origin(db, past_run(row)) for row in rows]
     upcoming = _upcoming(db, limit)
     jobs, queued, set_aside = db.execute(SQL["ledger.counts"], {"now": now}).fetchone()
     numbers = {each.job for each in (*live, *failed, *recent)} | {each.job for each in upcoming}
@@ -92,6 +128,14 @@ def _overview(db: sqlite3.Connection, limit: int, now: Instant) -> Overview:
         queued=queued,
         set_aside=set_aside,
     )
+
+
+def _with_origin(db: sqlite3.Connection, view: RunView) -> RunView:
+    """With the failed run that it does again, if it is a redrive; no occurrence is one."""
+    if is_occurrence(view.run):
+        return view
+    row = db.execute(SQL["letters.redrive_of"], (view.job, view.run)).fetchone()
+    return view if row is None else replace(view, redrive_of=row[0])
 
 
 def _upcoming(db: sqlite3.Connection, limit: int) -> list[Upcoming]:

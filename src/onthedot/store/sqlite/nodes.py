@@ -49,7 +49,9 @@ def require_alive(db: sqlite3.Connection, node: int) -> None:
 
 
 def _join(db: sqlite3.Connection, facts: NodeFacts, now: Instant) -> int:
-    row = asdict(facts) | {"roles": ",".join(facts.roles), "now": now}
+    names = ("roles", "queues", "functions")
+    lists = {name: ",".join(getattr(facts, name)) for name in names}
+    row = asdict(facts) | lists | {"now": now}
     number = db.execute(SQL["nodes.join"], row).lastrowid
     assert number is not None
     return number

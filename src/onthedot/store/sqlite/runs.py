@@ -126,7 +126,7 @@ def _enqueue(
         return Made(repeat=repeat)
     found = get_job(db, job)
     definition = found.definition
-    number = _free_number(db, job, now)
+    number = free_number(db, job, now)
     run = NewRun(
         *(job, number, found.version, lane_of(definition), definition.priority, due, due), payload
     )
@@ -138,7 +138,7 @@ def _enqueue(
     return Made(job=found, run=number)
 
 
-def _free_number(db: sqlite3.Connection, job: int, now: Instant) -> int:
+def free_number(db: sqlite3.Connection, job: int, now: Instant) -> int:
     """The number after the highest that this microsecond has given to the job."""
     at = now
     while True:  # bounded: each microsecond holds a thousand numbers

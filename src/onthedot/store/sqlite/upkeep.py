@@ -9,7 +9,12 @@ from onthedot.store.sqlite.database import Database
 from onthedot.store.sqlite.statements import SQL
 from onthedot.store.values import Costs
 
-_BY_AGE = ("upkeep.old_history", "upkeep.old_versions", "upkeep.old_nodes")
+_BY_AGE = (
+    "upkeep.old_history",
+    "upkeep.old_versions",
+    "upkeep.old_nodes",
+    "upkeep.old_redrives",
+)
 
 
 class Upkeep:

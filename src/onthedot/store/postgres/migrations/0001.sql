@@ -185,7 +185,16 @@ create table dead (
   payload text,
   primary key (job, run)
 );
-create index dead_failed on dead (failed_at);
+create index dead_failed on dead (failed_at, job, run);
+
+-- Which failed run a run does again. Of its own, since hardly any run is one of these.
+create table redrive (
+  job bigint not null,
+  run bigint not null,
+  old bigint not null,
+  primary key (job, run)
+);
+create unique index redrive_old on redrive (job, old);
 
 create table idempotency (
   key text primary key,
@@ -205,6 +214,8 @@ create table node (
   roles text not null,
   slots integer not null,
   version text not null,
+  queues text not null,
+  functions text not null,
   joined_at bigint not null,
   beat_at bigint not null,
   running integer not null default 0,

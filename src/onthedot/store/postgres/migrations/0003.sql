@@ -52,6 +52,7 @@ begin
       and not exists (select from run r where r.job = j.id)
       and not exists (select from waiting w where w.job = j.id)
       and not exists (select from history h where h.job = j.id)
+      and not exists (select from dead d where d.job = j.id)
     order by j.id
     limit limit_
     for update of j skip locked
@@ -60,7 +61,8 @@ begin
   where j.id = any(ids)
     and not exists (select from run r where r.job = j.id)
     and not exists (select from waiting w where w.job = j.id)
-    and not exists (select from history h where h.job = j.id);
+    and not exists (select from history h where h.job = j.id)
+    and not exists (select from dead d where d.job = j.id);
   get diagnostics n = row_count;
   return n;
 end $$;

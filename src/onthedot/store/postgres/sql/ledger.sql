@@ -100,6 +100,33 @@ select (select count(*) from job),
   (select count(*) from run where owner is null and at <= $1),
   (select count(*) from aside)
 
+-- name: ledger.set_aside
+select a.why
+from aside a
+join job j on j.id = a.job and j.version = a.version
+where a.job = $1
+
+-- name: ledger.depths
+-- why: a skip scan over the partial index, one probe a lane; a limit inside each count, since a
+-- scrape must not read millions of rows
+with recursive found (name) as (
+  select min(r.lane) from run r where r.owner is null
+  union all
+  select (select min(r.lane) from run r where r.owner is null and r.lane > f.name) from found f where f.name is not null
+)
+select f.name, d.runs, d.oldest
+from found f
+cross join lateral (
+  select count(*) as runs, min(q.at) as oldest
+  from (select r.at from run r where r.owner is null and r.lane = f.name and r.at <= $1 limit $2) q
+) d
+where f.name is not null and d.runs > 0
+
+-- name: ledger.backlog
+select (select count(*) from (select from waiting limit $1) w),
+  (select count(*) from (select from dead limit $1) d),
+  (select count(*) from (select from aside limit $1) a)
+
 -- name: ledger.totals
 select count(*), count(distinct (job, run))
 from (

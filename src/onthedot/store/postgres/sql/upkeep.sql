@@ -48,6 +48,20 @@ where key in (select key from idempotency where used_at < $1 order by used_at li
 delete from node
 where id in (select id from node where dead_at < $1 and settled order by id limit $2)
 
+-- name: upkeep.old_redrives
+-- why: which run it does again is worth knowing as long as there is anything to know of the run
+delete from redrive
+where (job, run) in (
+  select job, run
+  from redrive x
+  where run < $1::bigint << 10
+    and not exists (select from history h where h.job = x.job and h.run = x.run)
+    and not exists (select from run r where r.job = x.job and r.run = x.run)
+    and not exists (select from waiting w where w.job = x.job and w.run = x.run)
+    and not exists (select from dead d where d.job = x.job and d.run = x.run)
+  limit $2
+)
+
 -- name: upkeep.finished_one_offs
 select forget_one_offs($1, $2)
 

@@ -152,7 +152,16 @@ create table dead (
   payload text,
   primary key (job, run)
 ) strict, without rowid;
-create index dead_failed on dead (failed_at);
+create index dead_failed on dead (failed_at, job, run);
+
+-- Which failed run a run does again. Of its own, since hardly any run is one of these.
+create table redrive (
+  job integer not null,
+  run integer not null,
+  old integer not null,
+  primary key (job, run)
+) strict, without rowid;
+create unique index redrive_old on redrive (job, old);
 
 -- Answers kept for 24 hours under the caller's Idempotency-Key.
 create table idempotency (
@@ -173,6 +182,8 @@ create table node (
   roles text not null,
   slots integer not null,
   version text not null,
+  queues text not null,
+  functions text not null,
   joined_at integer not null,
   beat_at integer not null,
   running integer not null default 0,

@@ -99,6 +99,22 @@ select (select count(*) from job),
   (select count(*) from run where owner is null and at <= :now),
   (select count(*) from aside)
 
+-- name: ledger.set_aside
+select a.why
+from aside a
+join job j on j.id = a.job and j.version = a.version
+where a.job = :job
+
+-- name: ledger.depth
+select count(*), min(at)
+from (select at from run where owner is null and lane = :lane and at <= :now limit :most)
+
+-- name: ledger.backlog
+-- why: a limit inside each count: a scrape must not read millions of rows
+select (select count(*) from (select 1 from waiting limit :most)),
+  (select count(*) from (select 1 from dead limit :most)),
+  (select count(*) from (select 1 from aside limit :most))
+
 -- name: ledger.totals
 select count(*), count(distinct job || '-' || run)
 from (

@@ -41,6 +41,20 @@ where key in (select key from idempotency where used_at < :before order by used_
 delete from node
 where id in (select id from node where dead_at < :before and settled = 1 order by id limit :limit)
 
+-- name: upkeep.old_redrives
+-- why: which run it does again is worth knowing as long as there is anything to know of the run
+delete from redrive
+where (job, run) in (
+  select job, run
+  from redrive x
+  where run < :before << 10
+    and not exists (select 1 from history h where h.job = x.job and h.run = x.run)
+    and not exists (select 1 from run r where r.job = x.job and r.run = x.run)
+    and not exists (select 1 from waiting w where w.job = x.job and w.run = x.run)
+    and not exists (select 1 from dead d where d.job = x.job and d.run = x.run)
+  limit :limit
+)
+
 -- name: upkeep.finished_one_offs
 -- why: a one-off job has no entry; when nothing of it is left it goes with its history
 select j.id
@@ -50,5 +64,6 @@ where j.rule is null and j.skipping_from is null and j.updated_at < :before
   and not exists (select 1 from run r where r.job = j.id)
   and not exists (select 1 from waiting w where w.job = j.id)
   and not exists (select 1 from history h where h.job = j.id)
+  and not exists (select 1 from dead d where d.job = j.id)
 order by j.id
 limit :limit

@@ -1,0 +1,131 @@
+"""The routes that explain: gather the facts, let the core judge them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from litestar import Response, get
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import FromPath
+
+from onthedot.api.answers import answer
+from onthedot.api.services import Given, Services
+from onthedot.core.instants import Instant
+from onthedot.core.model import Job, occurrence
+from onthedot.core.states import is_over
+from onthedot.core.why import Facts, NodeFact, RunFact, last_due, why_job, why_run
+from onthedot.errors import NotDead, NotFound
+from onthedot.ids import job_id, parse_job_id, parse_run_id, run_id
+from onthedot.store.values import NodeView, RunView
+from onthedot.wire import why_out
+
+LOOK_BACK: Final = 20
+"""Records among which the last one that has ended is looked for."""
+
+COUNT_MAX: Final = 100_000
+
+
+@get("/jobs/{job:str}/why")
+async def explain_job(job: FromPath[str], services: Given) -> Response[bytes]:
+    number, now = parse_job_id(job), services.clock.now()
+    found = await services.store.jobs.get(number)
+    views = await services.store.ledger.page(number, before=None, limit=LOOK_BACK, now=now)
+    ended = next((view for view in views if is_over(view.status)), None)
+    facts = Facts(
+        now=now,
+        job_id=job,
+        job=found,
+        nodes=await _nodes(services),
+        set_aside=await services.store.ledger.set_aside(number),
+        recorded=await _is_recorded(services, found, views, now),
+        queued=await _queued(services, found, now),
+        last=None if ended is None else _run_fact(ended, services.installation),
+        is_letter=ended is not None and await _is_letter(services, ended),
+    )
+    return answer(why_out(job, None, why_job(facts)))
+
+
+@get("/runs/{run:str}/why")
+async def explain_run(run: FromPath[str], services: Given) -> Response[bytes]:
+    which, now = parse_run_id(run, services.installation), services.clock.now()
+    view = await services.store.ledger.run(which.job, which.run, now=now)
+    try:
+        job: Job | None = await services.store.jobs.get(which.job)
+    except NotFound:
+        job = None
+    facts = Facts(
+        now=now,
+        job_id=job_id(which.job),
+        job=job,
+        nodes=await _nodes(services),
+        queued=0 if job is None else await _queued(services, job, now),
+        is_letter=await _is_letter(services, view),
+    )
+    fact = _run_fact(view, services.installation)
+    return answer(why_out(job_id(which.job), run, why_run(facts, fact)))
+
+
+async def _nodes(services: Services) -> list[NodeFact]:
+    return [_node_fact(node) for node in await services.store.nodes.all()]
+
+
+async def _queued(services: Services, job: Job, now: Instant) -> int:
+    backlog = await services.store.ledger.backlog(most=COUNT_MAX, now=now)
+    return sum(depth.runs for depth in backlog.queues if depth.queue == job.definition.queue)
+
+
+async def _is_recorded(services: Services, job: Job, views: list[RunView], now: Instant) -> bool:
+    """Whether the last instant that must be in the ledger is there, as a run or in a range."""
+    due = last_due(job, now)
+    if due is None or any(view.due <= due <= (view.until or view.due) for view in views):
+        return True
+    try:
+        await services.store.ledger.run(job.id, occurrence(due), now=now)
+    except NotFound:
+        return False
+    return True
+
+
+async def _is_letter(services: Services, view: RunView) -> bool:
+    try:
+        await services.store.letters.get(view.job, view.run)
+    except (NotDead, NotFound):
+        return False
+    return True
+
+
+def _node_fact(node: NodeView) -> NodeFact:
+    return NodeFact(
+        number=node.number,
+        roles=node.facts.roles,
+        queues=node.facts.queues,
+        functions=node.facts.functions,
+        slots=node.facts.slots,
+        running=node.load.running,
+        alive=not node.dead,
+        offset_us=node.load.offset_us,
+        claiming=node.load.claiming,
+    )
+
+
+def _run_fact(view: RunView, installation: str) -> RunFact:
+    old = view.redrive_of
+    return RunFact(
+        run_id=run_id(installation, view.job, view.run),
+        status=view.status,
+        due=view.due,
+        at=view.at,
+        attempt=view.attempt,
+        rescues=view.rescues,
+        node=view.node,
+        started_at=view.started_at,
+        finished_at=view.finished_at,
+        error=view.error,
+        reason=view.reason,
+        until=view.until,
+        count=view.count,
+        redrive_of=None if old is None else run_id(installation, view.job, old),
+    )
+
+
+ROUTES: Final[list[HTTPRouteHandler]] = [explain_job, explain_run]

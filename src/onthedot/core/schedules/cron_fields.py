@@ -1,0 +1,290 @@
+"""The fields of a cron expression, read strictly into sets of values.
+
+Follows the Open Cron Pattern Specification 1.0 to 1.4. A refusal names the field, the value and the
+next step. Every item is looked at once, from left to right; nothing is tried twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from onthedot.errors import InvalidCron
+
+YEAR_MIN: Final = 1970
+YEAR_MAX: Final = 2199
+LAST: Final = -1
+"""In place of a number, the last: `5L` is the pair (5, LAST)."""
+
+_DIGITS: Final = frozenset("0123456789")
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """What a field is called, and what it may hold. `also` goes on with the hint."""
+
+    name: str
+    low: int
+    high: int
+    names: tuple[str, ...] = ()
+    also: str = ""
+
+    @property
+    def everything(self) -> range:
+        return range(self.low, self.high + 1)
+
+    @property
+    def size(self) -> int:
+        # 0 and 7 are one day, so a week has seven values although eight numbers.
+        return 7 if self is WEEKDAY else self.high - self.low + 1
+
+    @property
+    def hint(self) -> str:
+        step = 15 if self.high == 59 else 2
+        return f"Use {self.low}-{self.high}, '*', or a step such as '*/{step}'.{self.also}"
+
+
+# fmt: off
+_MONTHS: Final = (
+    "JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC",
+)
+# fmt: on
+_DAYS: Final = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
+_MORE_DAYS: Final = " L is the last day of the month, 15W the weekday nearest to the 15th."
+_MORE_WEEKDAYS: Final = " Also MON-FRI, MON#2 (the second), 5L (the last Friday)."
+SECOND: Final = Field("second", 0, 59)
+MINUTE: Final = Field("minute", 0, 59)
+HOUR: Final = Field("hour", 0, 23)
+DAY: Final = Field("day-of-month", 1, 31, (), _MORE_DAYS)
+MONTH: Final = Field("month", 1, 12, _MONTHS, " Names work too: JAN-MAR.")
+WEEKDAY: Final = Field("day-of-week", 0, 7, _DAYS, _MORE_WEEKDAYS)
+YEAR: Final = Field("year", YEAR_MIN, YEAR_MAX)
+
+_LAYOUTS: Final = {
+    5: (MINUTE, HOUR, DAY, MONTH, WEEKDAY),
+    6: (SECOND, MINUTE, HOUR, DAY, MONTH, WEEKDAY),
+    7: (SECOND, MINUTE, HOUR, DAY, MONTH, WEEKDAY, YEAR),
+}
+
+
+class Days(NamedTuple):
+    """Day-of-month: numbers, `L`, `LW`, and the day of `15W`."""
+
+    numbers: frozenset[int]
+    last: bool = False
+    last_weekday: bool = False
+    nearest: int | None = None
+
+
+class Weekdays(NamedTuple):
+    """Day-of-week, 0 being Sunday; `nth` holds (weekday, which of the month)."""
+
+    numbers: frozenset[int]
+    nth: frozenset[tuple[int, int]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """A cron expression that was read. `years` None: any.
+
+    `both`: a day must match both day fields; otherwise one of them is enough.
+    `fixed`: neither minute nor hour begins with `*`, which is Debian cron's test for the jobs that
+    a change of the clocks must neither skip nor repeat.
+    """
+
+    seconds: tuple[int, ...]
+    minutes: tuple[int, ...]
+    hours: tuple[int, ...]
+    days: Days
+    months: tuple[int, ...]
+    weekdays: Weekdays
+    years: tuple[int, ...] | None
+    both: bool
+    fixed: bool
+
+
+class Place(NamedTuple):
+    """Where a refusal points to."""
+
+    field: Field
+    expression: str
+
+    def refuse(self, item: str, why: str, hint: str = "") -> InvalidCron:
+        message = f"{self.field.name} {item!r} in {self.expression!r} {why}"
+        return invalid(message, hint or self.field.hint)
+
+
+def invalid(message: str, hint: str) -> InvalidCron:
+    return InvalidCron(message, hint=hint, field="cronExpr")
+
+
+def layout(parts: list[str]) -> tuple[Field, ...] | None:
+    """The fields that so many parts stand for; None when there are too few or too many."""
+    return _LAYOUTS.get(len(parts))
+
+
+def read_fields(expression: str) -> Fields:
+    """A normalised expression, without nickname and without `H`, as sets of values."""
+    parts = expression.split(" ")
+    fields = layout(parts)
+    assert fields is not None, expression
+    text = {field.name: part for field, part in zip(fields, parts, strict=True)}
+
+    def values(field: Field) -> tuple[int, ...]:
+        return _values(Place(field, expression), text[field.name])
+
+    day, weekday = text[DAY.name], text[WEEKDAY.name]
+    return Fields(
+        seconds=values(SECOND) if SECOND.name in text else (0,),
+        minutes=values(MINUTE),
+        hours=values(HOUR),
+        days=_days(Place(DAY, expression), day),
+        months=values(MONTH),
+        weekdays=_weekdays(Place(WEEKDAY, expression), weekday.removeprefix("+")),
+        years=None if text.get(YEAR.name, "*") == "*" else values(YEAR),
+        both=day[:1] in ("*", "?") or weekday[:1] in ("*", "?", "+"),
+        fixed=not (text[MINUTE.name].startswith("*") or text[HOUR.name].startswith("*")),
+    )
+
+
+def _values(place: Place, part: str) -> tuple[int, ...]:
+    if part == "*":
+        return tuple(place.field.everything)
+    found: set[int] = set()
+    for item in part.split(","):
+        found.update(_item(place, item))
+    return tuple(sorted(found))
+
+
+def _days(place: Place, part: str) -> Days:
+    if part in ("*", "?"):
+        return Days(frozenset(DAY.everything))
+    items = part.split(",")
+    numbers: set[int] = set()
+    last, last_weekday = "L" in items, "LW" in items
+    for item in items:
+        if item in ("L", "LW"):
+            continue
+        if item.endswith("W") and number(item[:-1]) is not None:
+            if len(items) > 1:
+                why = "is in a list, and W is for a single day"
+                raise place.refuse(item, why, "Make a job of its own for it.")
+            return Days(frozenset(), nearest=_value(place, item[:-1], item))
+        numbers.update(_item(place, item))
+    return Days(frozenset(numbers), last, last_weekday)
+
+
+def _weekdays(place: Place, part: str) -> Weekdays:
+    if part in ("*", "?"):
+        return Weekdays(frozenset(range(7)))
+    numbers: set[int] = set()
+    nth: set[tuple[int, int]] = set()
+    for item in part.split(","):
+        if "#" in item or item.endswith("L"):
+            nth.add(_nth(place, item))
+        else:
+            numbers.update(day % 7 for day in _item(place, item))
+    return Weekdays(frozenset(numbers), frozenset(nth))
+
+
+def _nth(place: Place, item: str) -> tuple[int, int]:
+    """`5L` and `FRI#L` are the last Friday, `MON#2` the second Monday."""
+    if item.endswith("L"):
+        day = item[:-1].removesuffix("#")
+        return _value(place, day, item) % 7, LAST
+    day, _, which = item.partition("#")
+    count = number(which)
+    if count is None or not 1 <= count <= 5:
+        raise place.refuse(item, f"asks for week {which!r} of the month, which is not 1-5 or L")
+    return _value(place, day, item) % 7, count
+
+
+def _item(place: Place, item: str) -> Iterable[int]:
+    """One element of a list: `*`, a value, a range, or one of `*` and a range with `/step`."""
+    base, slash, step = item.partition("/")
+    if slash:
+        return _stepped(place, base, step, item)
+    if base == "*":
+        return place.field.everything
+    if "-" in base:
+        low, high = read_range(place, base)
+        return range(low, high + 1)
+    return (_value(place, base, item),)
+
+
+def _stepped(place: Place, base: str, step: str, item: str) -> range:
+    field = place.field
+    if base != "*" and "-" not in base:
+        start = _value(place, base, item) if base else field.low
+        raise place.refuse(
+            item,
+            "has a step after a single value" if base else "has a step after nothing",
+            f"Put the step after '*' or a range, such as '{start}-{field.high}/{step}'.",
+        )
+    every = read_step(place, step, item)
+    low, high = (field.low, field.high) if base == "*" else read_range(place, base)
+    return range(low, high + 1, every)
+
+
+def read_step(place: Place, step: str, item: str) -> int:
+    every, most = number(step), place.field.size
+    if every is None or every == 0:
+        raise place.refuse(item, f"has a step {step!r} that is not 1 or more")
+    if every > most:
+        raise place.refuse(
+            item,
+            f"has a step above {most}, so it would match one value only",
+            f"Use a step of 1-{most}; for other intervals use `every` instead of cron.",
+        )
+    return every
+
+
+def read_range(place: Place, text: str) -> tuple[int, int]:
+    field = place.field
+    start, _, end = text.partition("-")
+    low = _value(place, start, text)
+    high = _value(place, end, text)
+    if field is WEEKDAY and low > high and end.upper() == "SUN":
+        high = 7  # FRI-SUN; but 5-0 runs backwards
+    if low > high:
+        last = 6 if field is WEEKDAY else field.high
+        hint = f"Split it in two: '{low}-{last},{field.low}-{high}'."
+        raise place.refuse(text, "runs backwards", hint)
+    return low, high
+
+
+def _value(place: Place, text: str, item: str) -> int:
+    field = place.field
+    name = text.upper()
+    if name in field.names:
+        # Months count from 1, days of the week from 0.
+        return field.names.index(name) + field.low
+    found = number(text)
+    if found is None:
+        raise _unreadable(place, text, item)
+    if not field.low <= found <= field.high:
+        raise place.refuse(item, f"is out of range {field.low}-{field.high}")
+    return found
+
+
+def number(text: str) -> int | None:
+    """Digits as a number; None for anything else, other scripts' digits included."""
+    return int(text) if text and _DIGITS.issuperset(text) else None
+
+
+def _unreadable(place: Place, text: str, item: str) -> InvalidCron:
+    if item == "":
+        return place.refuse(item, "is an empty list element")
+    if "?" in item:
+        why = "uses '?', which may only stand alone, for either day field"
+        return place.refuse(item, why, "Use '*'.")
+    if "+" in item:
+        why = "uses '+', which only begins day-of-week"
+        return place.refuse(item, why, "'0 12 1 * +MON': the 1st, if it is a Monday.")
+    if text in ("l", "lw") or (text[-1:] in ("l", "w") and number(text[:-1]) is not None):
+        return place.refuse(item, "is in small letters", f"Write {item.upper()!r}.")
+    if text.endswith("W"):
+        why = "asks for the nearest weekday of what is not a single day"
+        return place.refuse(item, why, "Use it in day-of-month, after one number: '15W'.")
+    return place.refuse(item, "is not understood")
