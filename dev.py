@@ -8,6 +8,7 @@
   python3 dev.py test ARGS...      paths below the checkout, and any option of pytest
   python3 dev.py crash [KILLS]     the long form of the crash tests, with 30 kills unless told
   python3 dev.py cron [PAIRS]      the long form of the cron tests, with 20000 pairs unless told
+  python3 dev.py chaos ARGS...     real processes under random faults; --help tells: --minutes M, …
   python3 dev.py simulate ARGS...  the simulation; --help tells: --seeds N, --seed S --trace, …
   python3 dev.py lint              set up, then check style, types and import directions
 
@@ -39,7 +40,8 @@ PIP_MIN = (22, 3)  # the first with `pip --python`
 FAST = ("tests/unit", "tests/tidy", "tests/contract", "tests/roles")
 LONG = {"crash": "30", "cron": "20000"}
 LONG_TEXTS = "1000000"
-COMMANDS = ("setup", "demo", "test", "crash", "cron", "simulate", "lint")
+COMMANDS = ("setup", "demo", "test", "crash", "chaos", "cron", "simulate", "lint")
+MODULES = {"chaos": "tests.crash.chaos", "simulate": "tests.simulation"}
 CHECKS = (
     ("ruff", "check"),
     ("ruff", "format", "--check"),
@@ -79,9 +81,9 @@ def main(arguments: Sequence[str]) -> int:
         os.environ["ONTHEDOT_CRON_TEXTS"] = LONG_TEXTS
         judges = sorted(str(path) for path in ROOT.glob("tests/unit/test_cron_*.py"))
         return become([str(PYTHON), "-m", "pytest", "--timeout=0", "-n", "2", *judges])
-    if command == "simulate":
+    if command in MODULES:
         os.chdir(ROOT)
-        return become([str(PYTHON), "-m", "tests.simulation", *rest])
+        return become([str(PYTHON), "-m", MODULES[command], *rest])
     return lint() if command == "lint" else 0
 
 

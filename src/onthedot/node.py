@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import os
 import signal
 import socket
-import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import uvicorn
 
@@ -31,6 +29,7 @@ from onthedot.roles.incarnation import Incarnation, Kit, Tell, join
 from onthedot.roles.loop import Loop
 from onthedot.roles.processes import this_process
 from onthedot.roles.runners.opening import open_runner
+from onthedot.roles.running import run
 from onthedot.store.contract import Store
 from onthedot.store.migrate import State, inspect
 from onthedot.store.sqlite import open_store as open_sqlite
@@ -41,14 +40,9 @@ from onthedot.store.values import NodeFacts
 if TYPE_CHECKING:
     from onthedot.store.postgres.hints import Hints
 
-T = TypeVar("T")
-
 REJOIN_S = 0.5
 API_GRACE_S = 2
 BACKLOG = 1_024
-# The loop and the writer thread share one interpreter: a shorter turn keeps starts on time.
-SWITCH_INTERVAL_S = 0.0005
-COLLECT_EVERY = 50_000
 # Two nodes know the database's time to some milliseconds: what is due by the clock of the one that
 # gives a hint may not be so yet by the clock of the one that hears it. So it looks twice.
 LOOK_AGAIN_S = 0.05
@@ -254,6 +248,7 @@ class Node:
         self._kit.tell("queue", ())
 
     def _heard(self, word: str) -> None:
+        """Another process says that there is something new."""
         if word == "clock":
             self._nudge_scheduler()
         elif word == "nodes":
@@ -378,24 +373,3 @@ def _listen_to_signals(stop: asyncio.Event, hurry: asyncio.Event) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, heard, number)
-
-
-def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run the event loop, set up for many small things on time."""
-    sys.setswitchinterval(SWITCH_INTERVAL_S)
-    # What a run leaves behind has no cycles. Looking for some at every 700th object, the modules
-    # included, would cost a quarter of all the time.
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(COLLECT_EVERY, 20, 100)
-    with asyncio.Runner(loop_factory=_fast_loop()) as runner:
-        return runner.run(work)
-
-
-def _fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop where there is one: its timers and sockets are several times quicker."""
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    return uvloop.new_event_loop

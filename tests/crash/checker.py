@@ -82,8 +82,9 @@ class Ask:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
     """`breaks`: when a process was lost to the others: killed, stopped, or, if there was only one,
-    started anew. `wakings`: when a stopped one was let go on. `jobs_named`: the ids of every job
-    that the API lists, by name.
+    started anew. `wakings`: when a stopped one was let go on. `cuts`: from when to when one could
+    not reach its database, and may have been given up. `jobs_named`: the ids of every job that the
+    API lists, by name.
     """
 
     jobs: Mapping[str, Job]
@@ -92,6 +93,7 @@ class History:
     seen: Sequence[Seen]
     breaks: Sequence[int]
     wakings: Sequence[int] = ()
+    cuts: Sequence[tuple[int, int]] = ()
     asks: Sequence[Ask] = ()
     jobs_named: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
@@ -218,7 +220,7 @@ def an_attempt_is_repeated_only_after_a_break(history: History) -> Iterator[str]
         arrivals[seen.run_id, seen.attempt].append(seen.at)
     for (run_id, attempt), times in arrivals.items():
         for before, after in pairwise(sorted(times)):
-            broke = any(before - LAST_WORDS <= each < after for each in history.breaks)
+            broke = _losses(history, before - LAST_WORDS, after - 1)
             woke = any(each <= after <= each + AWAKE for each in history.wakings)
             if not broke and not woke:
                 yield f"sent twice: attempt {attempt} of {run_id}, {after - before} µs apart"
@@ -232,7 +234,7 @@ def only_what_was_lost_is_rescued(history: History) -> Iterator[str]:
         if not record.rescues or record.finished is None:
             continue
         held_from, held_to = record.scheduled_for - AHEAD, record.finished
-        lost = sum(held_from <= each <= held_to for each in history.breaks)
+        lost = _losses(history, held_from, held_to)
         if record.rescues > lost:
             yield f"rescued {record.rescues} times after {lost} losses: run {record.run_id}"
 
@@ -279,6 +281,12 @@ def what_was_asked_happened_at_most_once(history: History) -> Iterator[str]:
     for job in history.jobs.values():
         if job.runs is not None and counts[job.job_id] != job.runs:
             yield f"half: {job.job_id} has {counts[job.job_id]} runs, not {job.runs}"
+
+
+def _losses(history: History, since: int, until: int) -> int:
+    """How many processes were, or may have been, lost to the others in this time."""
+    broke = sum(since <= each <= until for each in history.breaks)
+    return broke + sum(begin <= until and since <= end for begin, end in history.cuts)
 
 
 def _by_job(records: Sequence[Record]) -> defaultdict[str, list[Record]]:

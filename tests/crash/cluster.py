@@ -10,8 +10,9 @@ import secrets
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -80,11 +81,13 @@ def durable() -> PostgresServer:
 
 class Anywhere(Rest):
     """Asks a node by chance, as behind a balancer: a repeated request may reach another one. A
-    node that cannot reach its database does not know whether it did what was asked.
+    node that cannot reach its database does not know whether it did what was asked. `full`: how
+    often it was told that the disk is.
     """
 
     def __init__(self, nodes: list[Server], chance: Random, *, timeout_s: float) -> None:
         super().__init__("", timeout_s=timeout_s)
+        self.full = 0
         self._rests = [Rest(node.url, timeout_s=timeout_s) for node in nodes]
         self._chance = chance
 
@@ -92,7 +95,8 @@ class Anywhere(Rest):
         self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> Reply:
         reply = self._chance.choice(self._rests).ask(method, path, body, headers)
-        if reply.status == 503:
+        self.full += reply.status == 507
+        if reply.status in (503, 507):
             raise NoAnswer(f"{method} {path}: {reply.body!r}")
         return reply
 
@@ -118,7 +122,7 @@ class Noise(threading.Thread):
 
 
 class Cluster:
-    """Nodes, their database, and the load they are under. `breaks` and `wakings` are for the
+    """Nodes, their database, and the load they are under. `breaks`, `wakings`, `cuts` are for the
     checker; `chance` decides about victims and moments.
     """
 
@@ -126,9 +130,9 @@ class Cluster:
         self.nodes = nodes
         self.receiver = receiver
         self.chance = chance
-        self.database = durable()
         self.breaks: list[int] = []
         self.wakings: list[int] = []
+        self.cuts: list[tuple[int, int]] = []
         self._url = url
         self._noise = Noise()
         self._read = 0
@@ -136,12 +140,18 @@ class Cluster:
         self.load = Load(nodes[0].rest, receiver)
         self.traffic: Traffic | None = None
 
+    @property
+    def database(self) -> PostgresServer:
+        return durable()
+
     def begin(self) -> None:
         """Make the jobs, and wait until each node has something under way."""
         self.load.create(KINDS)
         triggered = [*self.load.by_kind[TRIGGERED], *self.load.by_kind[TRIGGERED_RETRIED]]
-        everywhere = Anywhere(self.nodes, Random(self.chance.random()), timeout_s=PATIENCE_S)
-        self.traffic = Traffic(everywhere, self.receiver, triggered, self.chance.randrange(1 << 30))
+        self.balancer = Anywhere(self.nodes, Random(self.chance.random()), timeout_s=PATIENCE_S)
+        self.traffic = Traffic(
+            self.balancer, self.receiver, triggered, self.chance.randrange(1 << 30)
+        )
         self.traffic.start()
         self.receiver.wait_for(KINDS[LASTING], path=LASTING.path)
 
@@ -179,7 +189,7 @@ class Cluster:
 
     def a_backend(self) -> int:
         """The process of PostgreSQL that serves one connection of one node."""
-        found = eventually(self._backends, "a connection of a node")
+        found = eventually(self.backends, "a connection of a node")
         return self.chance.choice(found)
 
     def cut_off(self, backend: int) -> None:
@@ -190,8 +200,19 @@ class Cluster:
         """PostgreSQL takes it for a crash: it drops every connection and recovers from its log."""
         os.kill(backend, signal.SIGKILL)
 
-    def _backends(self) -> list[int]:
+    def backends(self) -> list[int]:
         return [row[0] for row in asyncio.run(_fetch(self._url, BACKENDS))]
+
+    def wait_for_database(self) -> None:
+        """Until it takes connections again."""
+        eventually(self._is_answered, "an answer of the database", within_s=START_S)
+
+    def _is_answered(self) -> bool:
+        try:
+            self.backends()
+        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            return False
+        return True
 
     def _breaks(self) -> int:
         at_ns = time.time_ns()
@@ -269,9 +290,10 @@ class Cluster:
         self.load.adopt(ONE_OFF, self.traffic.tokens("one-off"), listed)
         self.load.pause()
         asks = self.traffic.asks
-        return history_of(
+        history = history_of(
             rest, self.receiver, self.load.jobs, self.breaks, asks, wakings=self.wakings
         )
+        return replace(history, cuts=self.cuts)
 
     def summary(self, history: History) -> str:
         assert self.traffic is not None
@@ -285,8 +307,16 @@ class Cluster:
         )
 
 
+MakeNode = Callable[[int, Path, str], Server]
+"""Of this number, with this folder, on this database."""
+
+
+def plain_node(number: int, folder: Path, url: str) -> Server:
+    return Server(folder, url=url)
+
+
 @contextmanager
-def a_cluster(folder: Path, seed: int) -> Iterator[Cluster]:
+def a_cluster(folder: Path, seed: int, make: MakeNode = plain_node) -> Iterator[Cluster]:
     """Three nodes at work on an empty database of their own."""
     name = f"crash_{os.getpid()}_{secrets.token_hex(4)}"
     asyncio.run(_fetch(durable().url(), f"create database {name}"))
@@ -297,7 +327,7 @@ def a_cluster(folder: Path, seed: int) -> Iterator[Cluster]:
         for number in range(NODES):
             home = folder / f"node-{number}"
             home.mkdir()
-            node = Server(home, url=url)
+            node = make(number, home, url)
             stack.callback(node.close)
             nodes.append(node)
             node.launch()
@@ -307,6 +337,18 @@ def a_cluster(folder: Path, seed: int) -> Iterator[Cluster]:
         stack.callback(cluster.end)
         cluster.begin()
         yield cluster
+
+
+@contextmanager
+def alone(server: Server, seed: int) -> Iterator[Cluster]:
+    """One server on a file of its own, under the same load."""
+    with Receiver() as receiver, server:
+        cluster = Cluster([server], "", receiver, Random(seed))
+        try:
+            cluster.begin()
+            yield cluster
+        finally:
+            cluster.end()
 
 
 async def _fetch(url: str, statement: str, *values: object) -> list[Any]:

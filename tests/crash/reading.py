@@ -13,7 +13,7 @@ from tests.support.receiver import Receiver
 from tests.support.rest import Rest, eventually, instant_us
 
 SETTLE_S = 60.0
-PAGE = 50
+PAGE = 100
 AT_ONCE = 4
 
 

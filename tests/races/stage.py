@@ -80,14 +80,23 @@ class Gate:
         self.opened.set()
 
 
-class HeldDatabase(Database):
+class LoneDatabase(Database):
+    """All on one connection, the heartbeat too: whether it waits for a lock can be seen."""
+
+    @asynccontextmanager
+    async def _connection(self, pool: asyncpg.Pool) -> AsyncIterator[Connection]:
+        async with super()._connection(self._pool) as connection:
+            yield connection
+
+
+class HeldDatabase(LoneDatabase):
     """A database whose every transaction comes past the gate before it is committed."""
 
     gate: Gate | None = None
 
     @asynccontextmanager
-    async def _connection(self) -> AsyncIterator[Connection]:
-        async with super()._connection() as connection, connection.transaction():
+    async def _connection(self, pool: asyncpg.Pool) -> AsyncIterator[Connection]:
+        async with super()._connection(pool) as connection, connection.transaction():
             yield connection
             if self.gate is not None:
                 await self.gate.pass_through(connection)
@@ -137,7 +146,7 @@ class Stage:
     @asynccontextmanager
     async def of(cls, world: World, url: str) -> AsyncIterator[Stage]:
         held = await HeldDatabase.open(url, ALONE)
-        free = await Database.open(url, ALONE)
+        free = await LoneDatabase.open(url, ALONE)
         looker = await asyncpg.connect(url)
         assert isinstance(held, HeldDatabase)
         try:

@@ -124,6 +124,18 @@ async def test_a_loop_backs_off_twice_as_long_after_every_error_up_to_a_limit(cl
     assert (BACKOFF_S_MIN, BACKOFF_S_MAX) == (0.05, 2.0)
 
 
+async def test_a_nudge_does_not_cut_a_back_off_short(clock):
+    steps = Steps(clock, *[StoreUnavailable("gone")] * 7)
+    loop = Loop("l", steps, clock)
+
+    async with running(loop):
+        for _ in range(600):
+            loop.nudge()
+            await asyncio.sleep(0.01)
+
+    assert steps.gaps()[:7] == [0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 2.0]
+
+
 async def test_a_thousand_errors_in_a_row_overflow_nothing(clock):
     steps = Steps(clock, *[ValueError("broken")] * 1_100)
 

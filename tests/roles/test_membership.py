@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from onthedot.clock import DatabaseClock
-from onthedot.core.instants import MILLISECOND, SECOND, Instant
+from onthedot.core.instants import MILLISECOND, SECOND
 from onthedot.core.model import SHARDS
 from onthedot.core.recovery import BEAT_S
 from onthedot.errors import NodeDead, StoreUnavailable
@@ -16,7 +16,7 @@ from onthedot.roles.membership import Membership
 from onthedot.store.contract import Store
 from tests.support.builders import ALL_SHARDS, facts, kill
 from tests.support.clock import START, ManualClock
-from tests.support.roles import Failing, FaultyStore, Stuck
+from tests.support.roles import Failing, FaultyStore, Stuck, telling
 
 
 async def a_member(store: Store, clock: ManualClock, **fields: Any) -> Membership:
@@ -54,6 +54,37 @@ async def test_a_node_may_start_for_twelve_seconds_after_a_heartbeat(store, cloc
 
     assert in_time
     assert not member.may_start()
+
+
+async def test_a_heartbeat_that_gets_no_answer_is_given_up_in_time_for_another(
+    store, faulty, clock
+):
+    member = await a_member(faulty, clock)
+    faulty.on("nodes.beat", Stuck())
+
+    with pytest.raises(StoreUnavailable, match="within 4 s"):
+        await member.step()
+    await member.step()
+
+    assert clock.now() == pytest.approx(START + 4 * SECOND, abs=1_000)
+    assert member.may_start()
+
+
+async def test_a_store_that_is_merely_slow_gets_its_heartbeats_all_the_same(store, faulty, clock):
+    """Six seconds for each answer: the node lives, without a pause in what it may do."""
+    member = await a_member(faulty, clock)
+    faulty.on("nodes.beat", slowly)
+
+    with pytest.raises(StoreUnavailable):
+        await member.step()
+    for _ in range(5):
+        await member.step()
+        assert member.may_start()
+
+
+async def slowly(verb: Any, *args: Any, **kwargs: Any) -> Any:
+    await asyncio.sleep(6)
+    return await verb(*args, **kwargs)
 
 
 async def test_a_heartbeat_counts_from_when_it_was_sent_not_from_its_answer(store, faulty, clock):
@@ -181,13 +212,6 @@ async def test_a_node_whose_own_heartbeat_is_old_judges_nobody(store, clock):
 
 
 # The clock of the database
-
-
-def telling(clock: ManualClock, offset_us: int) -> Any:
-    async def time(verb: Any) -> Instant:
-        return clock.now() + offset_us
-
-    return time
 
 
 @pytest.mark.parametrize(

@@ -237,6 +237,20 @@ async def test_a_claim_whose_answer_takes_long_is_not_started_twice(store, fault
     assert sorted(slow.runner.runs + other.runner.runs) == [id_of(run)]
 
 
+async def test_a_node_that_claims_without_pause_gives_lost_claims_back_all_the_same(
+    store, faulty, clock
+):
+    stand, other = await a_stand(faulty, clock), await a_node(store, clock)
+    await a_lost_claim(store, faulty, clock, stand)
+
+    for _ in range(3):  # the next claim begins before the last one has been answered
+        with stand.holding.claiming(0), stand.holding.claiming(0):
+            await stand.steward.reconcile()
+        clock.advance(int(DOUBT_S * SECOND))
+
+    assert len(await lease(store, clock, other)) == 1
+
+
 async def test_what_is_held_or_under_way_or_ending_is_never_doubted(store, faulty, clock):
     stand, other = await a_stand(faulty, clock), await a_node(store, clock)
     under_way = await a_long_attempt(store, clock, stand)

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from onthedot.clock import DatabaseClock
 from onthedot.core.instants import MILLISECOND, SECOND
 from onthedot.core.states import Status
 from onthedot.errors import StoreUnavailable
@@ -22,7 +23,7 @@ from tests.support.builders import (
     view,
 )
 from tests.support.clock import START
-from tests.support.roles import Failing, Stuck, a_stand, id_of, idle, ids_of
+from tests.support.roles import Failing, Stuck, a_stand, id_of, idle, ids_of, telling
 
 # Its instant
 
@@ -322,3 +323,26 @@ async def test_several_due_runs_start_oldest_first(store, clock):
     await stand.work_off()
 
     assert stand.runner.runs == ids_of(runs)
+
+
+# A clock that is far off
+
+
+async def test_a_node_whose_clock_is_far_off_leaves_what_it_holds_to_the_others(
+    store, faulty, clock
+):
+    """Its heartbeat goes on, so that nobody would ever rescue it."""
+    await a_job(store, clock, schedule=every(1))
+    database = DatabaseClock(clock)
+    database.observe(clock.now())
+    stand, other = await a_stand(faulty, database), await a_stand(store, clock)
+    await stand.scheduler.step()
+    faulty.on("nodes.time", telling(clock, 6 * SECOND))
+    await stand.member.step()
+
+    await stand.work()
+    clock.advance(SECOND)
+    await other.work_off()
+
+    assert (stand.runner.calls, stand.holding.waiting) == ([], 0)
+    assert [call.scheduled_for for call in other.runner.calls] == [START + SECOND]

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -31,11 +31,16 @@ class Server:
             server.rest.get("/v1/jobs")
 
     `options` are added to `onthedot serve`, e.g. `("--grace", "1")`; `url` is a database that it
-    shares with others, instead of a file of its own.
+    shares with others, instead of a file of its own; `environment` is added to ours.
     """
 
     def __init__(
-        self, folder: Path, *, options: Sequence[str] = (), url: str | None = None
+        self,
+        folder: Path,
+        *,
+        options: Sequence[str] = (),
+        url: str | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self.database = folder / "onthedot.db"
         self.log = folder / "server.log"
@@ -44,6 +49,7 @@ class Server:
         self.rest = Rest(self.url)
         self.options = tuple(options)
         self.started_ns = 0
+        self._environment = dict(environment or {})
         self._folder = folder
         self._database_url = url or f"sqlite:///{self.database}"
         self._process: subprocess.Popen[bytes] | None = None
@@ -84,7 +90,7 @@ class Server:
             self._process = subprocess.Popen(
                 command,
                 cwd=self._folder,
-                env=clean_environment(),
+                env=clean_environment() | self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

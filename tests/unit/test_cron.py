@@ -333,3 +333,20 @@ def timed(cron: Cron, start: int) -> float:
     started = time.perf_counter()
     cron.after(start)
     return time.perf_counter() - started
+
+
+@pytest.mark.parametrize("early_us", [1, SECOND // 2, SECOND])
+@pytest.mark.parametrize(
+    ("expression", "zone", "end_of_gap"),
+    [
+        ("0 0 * * *", BEIRUT, "2026-03-28T22:00:00Z"),
+        ("30 2 * * *", BERLIN, "2026-03-29T01:00:00Z"),
+    ],
+)
+def test_what_a_gap_swallowed_is_due_at_its_end_however_shortly_before_it_is_asked(
+    expression, zone, end_of_gap, early_us
+):
+    cron, end = Cron.parse(expression, zone), at(end_of_gap)
+
+    assert cron.after(end - early_us) == end
+    assert cron.count(end, end, limit=10) == 1

@@ -58,6 +58,10 @@ UNSAID = [
      ["Sun 29 Mar 2026 02:00 +0100", "Mon 30 Mar 2026 01:15 +0100"]),
     ("15 1 * * *", LONDON, "2026-10-24T12:00:00Z",
      ["Sun 25 Oct 2026 01:15 +0100", "Mon 26 Oct 2026 01:15 +0000"]),
+    # Both passes come, even if the next day that matches is a year away.
+    ("*/30 1 25 10 *", LONDON, "2026-10-25T00:30:00Z",
+     ["Sun 25 Oct 2026 01:30 +0100", "Sun 25 Oct 2026 01:00 +0000", "Sun 25 Oct 2026 01:30 +0000",
+      "Mon 25 Oct 2027 01:00 +0100"]),
     # Berlin: a monthly job on the day before, on the day and after it never loses its month.
     ("30 2 29 * *", BERLIN, "2026-03-01T00:00:00Z",
      ["Sun 29 Mar 2026 03:00 +0200", "Wed 29 Apr 2026 02:30 +0200"]),

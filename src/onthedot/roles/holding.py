@@ -77,7 +77,8 @@ class Holding:
         self._ready: list[Ready] = []
         self._hand_back_at: dict[Key, Instant] = {}
         self._ending: dict[Key, int] = {}
-        self.claims = 0
+        self._claims: set[int] = set()
+        self._claims_made = 0
         self._promised = 0
         self._clock = clock
         self._finished: deque[float] = deque()
@@ -108,13 +109,22 @@ class Holding:
         """Around a claim of so many runs: they may be ours before it is answered, and take room
         from the moment it is made.
         """
-        self.claims += 1
+        self._claims_made += 1
+        number = self._claims_made
+        self._claims.add(number)
         self._promised += count
         try:
             yield count
         finally:
             self._promised -= count
-            self.claims -= 1
+            self._claims.discard(number)
+
+    @property
+    def claims(self) -> frozenset[int]:
+        """The claims that are under way, by number: one that has gone has been answered, or never
+        will be.
+        """
+        return frozenset(self._claims)
 
     def room(self) -> int:
         """How many more runs may be claimed ahead."""

@@ -41,6 +41,7 @@ class Loop:
         self._sleep_s_max = sleep_s_max
         self._clock = clock
         self._wake = asyncio.Event()
+        self._leave = asyncio.Event()
         self._stopping = False
         self._failures = 0
 
@@ -52,6 +53,7 @@ class Loop:
         """Let the step under way end, then leave."""
         self._stopping = True
         self._wake.set()
+        self._leave.set()
 
     async def run(self) -> None:
         """Endless by design, until stopped. Only the node's death gets out: it ends all its
@@ -96,9 +98,12 @@ class Loop:
         if pause <= 0:
             await asyncio.sleep(0)
             return
+        # After a failure a hint has to wait: whoever gives one does not know that the store is
+        # away, and there are hundreds in a second.
+        awaited = self._leave if self._failures else self._wake
         try:
             async with asyncio.timeout(min(pause, self._sleep_s_max)):
-                await self._wake.wait()
+                await awaited.wait()
         except TimeoutError:
             return
 

@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from onthedot.clock import Clock, DatabaseClock
 from onthedot.core.instants import SECOND, Instant
-from onthedot.core.recovery import BEAT_S, Offset, judge_offset, may_judge, may_start, shards_of
+from onthedot.core.recovery import (
+    BEAT_S,
+    START_LIMIT_S,
+    Offset,
+    judge_offset,
+    may_judge,
+    may_start,
+    shards_of,
+)
+from onthedot.errors import StoreUnavailable
 from onthedot.observe.events import warn
 from onthedot.store.contract import Store
 from onthedot.store.values import Load
 
+T = TypeVar("T")
+
 SILENCE_S = 2 * BEAT_S
 """Heartbeats confirmed further apart than this: the store did not answer in between."""
+
+BEAT_ANSWER_S = 4.0
+"""So long a heartbeat waits for its answer before it is sent again, on another connection. A store
+that is merely slow gets more: twice what it took, and twice as long after each silence."""
 
 HANDOVER_S = BEAT_S + 1.0
 """So long a node that leaves waits for the others: by then each should have sent a heartbeat."""
@@ -38,13 +54,14 @@ class Membership:
         self._answering_since: float | None = joined_sent
         self._offset = Offset.FINE
         self._draining = False
+        self._patience_s = BEAT_ANSWER_S
 
     async def step(self) -> float:
         """Send one heartbeat. It counts from when it was sent: the answer may have taken long."""
         sent = self._clock.monotonic()
         try:
-            beat = await self._store.nodes.beat(
-                self.number, now=self._clock.now(), load=self._load()
+            beat = await self._in_time(
+                self._store.nodes.beat(self.number, now=self._clock.now(), load=self._load())
             )
         except BaseException:
             self._answering_since = None
@@ -57,10 +74,26 @@ class Membership:
         await self._set_clock()
         if self._claiming():
             self.shards = shards_of(self.number, beat.schedulers)
-        elif self._offset is Offset.REFUSED:
+        elif self.off_the_clock:
             self.shards = frozenset()
         # Else it leaves, and keeps what it has until the others have taken it over.
         return BEAT_S
+
+    async def _in_time(self, call: Awaitable[T]) -> T:
+        """The answer, if it comes soon enough for another try within the lease."""
+        asked, patience_s = self._clock.monotonic(), self._patience_s
+        self._patience_s = min(2 * patience_s, START_LIMIT_S)
+        try:
+            async with asyncio.timeout(patience_s):
+                answer = await call
+        except TimeoutError as error:
+            raise StoreUnavailable(
+                f"no answer to a heartbeat within {patience_s:g} s",
+                hint="Check the way to the database; the server goes on by itself.",
+            ) from error
+        took_s = self._clock.monotonic() - asked
+        self._patience_s = min(max(2 * took_s, BEAT_ANSWER_S), START_LIMIT_S)
+        return answer
 
     async def stop_claiming(self) -> None:
         """Leave the shards to the others, from their next heartbeat on; ours is sent at once."""
@@ -87,13 +120,13 @@ class Membership:
 
     def problems(self) -> list[str]:
         """What keeps this node from working although all its loops go round."""
-        if self._offset is not Offset.REFUSED or not isinstance(self._clock, DatabaseClock):
+        if not self.off_the_clock or not isinstance(self._clock, DatabaseClock):
             return []
         seconds = abs(self._clock.offset_us()) / SECOND
         return [f"this machine's clock is {seconds:.1f} s off the database's: nothing is fired"]
 
     def _claiming(self) -> bool:
-        return not self._draining and self._offset is not Offset.REFUSED
+        return not self._draining and not self.off_the_clock
 
     def _load(self) -> Load:
         running, held = self.load()
@@ -104,7 +137,7 @@ class Membership:
         """Where the database has a clock of its own, learn its time anew with every heartbeat."""
         if not isinstance(self._clock, DatabaseClock):
             return
-        stamp = await self._store.nodes.time()
+        stamp = await self._in_time(self._store.nodes.time())
         assert stamp is not None, "a store with a clock of its own tells it"
         self._clock.observe(stamp)
         verdict = judge_offset(self._clock.offset_us())
@@ -112,9 +145,14 @@ class Membership:
             warn("clock.offset", node=self.number, offset_ms=self._clock.offset_us() // 1_000)
         self._offset = verdict
 
+    @property
+    def off_the_clock(self) -> bool:
+        """This machine's clock is too far off: others are to do the work."""
+        return self._offset is Offset.REFUSED
+
     def may_start(self) -> bool:
         """Not without a fresh heartbeat, and not on a machine whose clock is far off."""
-        if self._offset is Offset.REFUSED:
+        if self.off_the_clock:
             return False
         return may_start(confirmed_sent=self._confirmed_sent, now=self._clock.monotonic())
 

@@ -18,7 +18,8 @@ SIGNALS_S = 0.25
 RECONCILE_S = LEASE_US / SECOND
 DOUBT_S = 0.5
 """Until what memory does not know is looked at again. It need not be long: the second look waits
-until no claim is under way, and then every claim that the first one met has been answered."""
+until every claim that the first one met has been answered. Waiting until none is under way would
+have no end on a node that claims without pause."""
 
 
 class Steward:
@@ -36,6 +37,7 @@ class Steward:
         self._holding = holding
         self._attempts = attempts
         self._doubted: frozenset[RunRef] = frozenset()
+        self._met: frozenset[int] = frozenset()
 
     async def listen(self) -> float:
         """Read wishes while anything is held, and let people see attempts that last."""
@@ -54,10 +56,11 @@ class Steward:
         """Compare what the store says we hold with memory: a claim whose answer was lost is given
         back.
         """
-        if self._holding.claims:
-            return DOUBT_S  # an answer under way may bring what memory does not know yet
+        if self._met & self._holding.claims:
+            return DOUBT_S  # its answer may bring what memory does not know yet
         owned = await self._store.runs.owned(self._member.number)
         lost, self._doubted = lost_claims(owned, self._holding.fences(), self._doubted)
+        self._met = self._holding.claims if self._doubted else frozenset()
         if lost:
             warn("run.claim_lost", node=self._member.number, count=len(lost))
             await self._store.runs.release(self._member.number, lost, now=self._clock.now())

@@ -104,6 +104,8 @@ class Worker:
     async def step(self) -> float:
         await self._load_handlings()
         await self._give_up_foreign()
+        if self._member.off_the_clock:
+            await self._leave_to_others()
         if not self._member.may_start():
             return MAY_NOT_START_S
         self._start_due()
@@ -164,6 +166,12 @@ class Worker:
             self._backlog = True
             await self._release(late)
             self.look()
+
+    async def _leave_to_others(self) -> None:
+        """Its heartbeat goes on, so nobody would rescue what it holds and does not start."""
+        waiting = self._holding.take_all_waiting()
+        if waiting:
+            await self._release(waiting)
 
     async def _lease(self) -> None:
         """Fill free slots from the queue: when told that there is something, else now and then."""

@@ -67,6 +67,11 @@ class Program:
             window = self._window
             if not window.start <= start < window.segment.end:
                 window = self._window = self._window_at(start)
+            if start == window.start:
+                # What the gap before this swallowed may be due at its very end, which is here.
+                made_up = self._made_up(self._zone.segment(start - 1), start)
+                if made_up is not None:
+                    return made_up
             shown = start + window.offset
             wall = self._first_wall(shown if shown > window.wall_first else window.wall_first)
             if wall is None:
@@ -80,7 +85,10 @@ class Program:
                 return made_up
             if due < segment.end and segment.after > segment.offset:
                 return due
-            start = max(segment.end, due - _FAR_S)
+            start = segment.end
+            # What comes twice may match in its second pass; otherwise nothing does until `due`.
+            if segment.after >= segment.offset and due - _FAR_S > start:
+                start = due - _FAR_S
 
     def count(self, first: int, last: int, *, limit: int) -> int | None:
         """How many are due in [first, last]; None when more than `limit`."""

@@ -23,7 +23,10 @@ TRIES = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolSettings:
-    """`prepared` off is for a pooler in transaction mode: the next transaction has another session,
+    """`timeout_s`: how long a call waits for a connection, and then for its answer; `connect_s`:
+    how long a new connection may take.
+
+    `prepared` off is for a pooler in transaction mode: the next transaction has another session,
     which has never heard of a statement that was prepared. `still_s`: a transaction whose client
     stands still for so long, between two statements or while an answer waits to be taken, is ended
     by the database.
@@ -35,13 +38,20 @@ class PoolSettings:
 
     size: int = 10
     timeout_s: float = 15.0
+    connect_s: float = 5.0
     prepared: bool = True
     still_s: float = 5.0
 
 
 class Database:
-    def __init__(self, pool: asyncpg.Pool) -> None:
+    """A pool for every verb, and one connection more for the heartbeat: however many calls hang, or
+    wait for their turn, the node can say that it is alive. None is made before it is needed.
+    """
+
+    def __init__(self, pool: asyncpg.Pool, lifeline: asyncpg.Pool, wait_s: float) -> None:
         self._pool = pool
+        self._lifeline = lifeline
+        self._wait_s = wait_s
         self._under_way = 0
         self._closed = False
         self._idle = asyncio.Event()
@@ -50,22 +60,11 @@ class Database:
     @classmethod
     async def open(cls, url: str, settings: PoolSettings) -> Database:
         try:
-            pool = await asyncpg.create_pool(
-                url,
-                # A floor would be restored in the background, with a traceback in the log whenever
-                # the database is away.
-                min_size=0,
-                max_size=settings.size,
-                command_timeout=settings.timeout_s,
-                statement_cache_size=200 if settings.prepared else 0,
-                server_settings=_session(settings),
-                init=_learn_types,
-                reset=_leave_as_it_is,
-            )
+            pool = await _pool(url, settings, settings.size)
+            lifeline = await _pool(url, settings, 1)
         except FOREIGN as error:
             raise translated(error) from error
-        assert pool is not None
-        return cls(pool)
+        return cls(pool, lifeline, settings.timeout_s)
 
     async def rows(self, statement: str, *values: object) -> list[Any]:
         return list(await self._patiently(lambda db: db.fetch(statement, *values)))
@@ -76,22 +75,26 @@ class Database:
     async def value(self, statement: str, *values: object) -> Any:
         return await self._patiently(lambda db: db.fetchval(statement, *values))
 
-    async def transaction(self, verb: Callable[[Connection], Awaitable[T]]) -> T:
-        """Run a verb of several statements."""
+    async def transaction(
+        self, verb: Callable[[Connection], Awaitable[T]], *, lifeline: bool = False
+    ) -> T:
+        """Run a verb of several statements; `lifeline`: on the connection kept for it."""
 
         async def whole(connection: Connection) -> T:
-            async with connection.transaction():
+            async with _transaction(connection):
                 return await verb(connection)
 
-        return await self._patiently(whole)
+        return await self._patiently(whole, self._lifeline if lifeline else None)
 
-    async def _patiently(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+    async def _patiently(
+        self, work: Callable[[Connection], Awaitable[T]], pool: asyncpg.Pool | None = None
+    ) -> T:
         """The victim of a deadlock begins again, at once: nothing of it was written. So does a
         finish that waited while the day it belongs to was made: the only checks are partitions'.
         """
         for tries_left in reversed(range(TRIES)):
             try:
-                async with self._connection() as connection:
+                async with self._connection(pool or self._pool) as connection:
                     return await work(connection)
             except _AGAIN as error:
                 if not tries_left:
@@ -101,8 +104,8 @@ class Database:
     async def snapshot(self, verb: Callable[[Connection], Awaitable[T]]) -> T:
         """Run a verb that reads: all its statements see the same moment."""
         async with (
-            self._connection() as connection,
-            connection.transaction(isolation="repeatable_read", readonly=True),
+            self._connection(self._pool) as connection,
+            _transaction(connection, isolation="repeatable_read", readonly=True),
         ):
             return await verb(connection)
 
@@ -113,18 +116,24 @@ class Database:
             async with asyncio.timeout(CLOSE_S):
                 await self._idle.wait()
                 await self._pool.close()
+                await self._lifeline.close()
         except TimeoutError:
             self._pool.terminate()
+            self._lifeline.terminate()
 
     @asynccontextmanager
-    async def _connection(self) -> AsyncIterator[Connection]:
+    async def _connection(self, pool: asyncpg.Pool) -> AsyncIterator[Connection]:
         if self._closed:
             raise StoreUnavailable("the store has been closed")
         self._under_way += 1
         self._idle.clear()
         try:
-            async with self._pool.acquire() as connection:
-                yield connection
+            async with pool.acquire(timeout=self._wait_s) as connection:
+                try:
+                    yield connection
+                except _UNANSWERED:
+                    await self._distrust(connection)
+                    raise
         except _AGAIN:
             raise
         except FOREIGN as error:
@@ -133,6 +142,47 @@ class Database:
             self._under_way -= 1
             if not self._under_way:
                 self._idle.set()
+
+    async def _distrust(self, connection: Connection) -> None:
+        """It gave no answer. Whoever is in between may have forgotten it, and then all the others
+        too: each would cost a call that waits in vain. So new ones are made from now on.
+        """
+        connection.terminate()
+        await self._pool.expire_connections()
+        await self._lifeline.expire_connections()
+
+
+async def _pool(url: str, settings: PoolSettings, size: int) -> asyncpg.Pool:
+    pool = await asyncpg.create_pool(
+        url,
+        # A floor would be restored in the background, with a traceback in the log whenever the
+        # database is away.
+        min_size=0,
+        max_size=size,
+        timeout=settings.connect_s,
+        command_timeout=settings.timeout_s,
+        statement_cache_size=200 if settings.prepared else 0,
+        server_settings=_session(settings),
+        init=_learn_types,
+        reset=_leave_as_it_is,
+    )
+    assert pool is not None
+    return pool
+
+
+@asynccontextmanager
+async def _transaction(connection: Connection, **how: Any) -> AsyncIterator[None]:
+    """The driver's own would ask for a rollback where nobody answers, and wait for that, too."""
+    transaction = connection.transaction(**how)
+    await transaction.start()
+    try:
+        yield
+    except _UNANSWERED:
+        raise  # the connection is ended, and the transaction with it
+    except BaseException:
+        await transaction.rollback()
+        raise
+    await transaction.commit()
 
 
 def _session(settings: PoolSettings) -> dict[str, str]:
@@ -146,6 +196,8 @@ def _session(settings: PoolSettings) -> dict[str, str]:
         "jit": "off",
         "idle_in_transaction_session_timeout": still_ms,
         "tcp_user_timeout": still_ms,
+        # A connection whose call waited too long is ended without a word; so is what it asked for.
+        "statement_timeout": f"{settings.timeout_s * 1_000:.0f}",
     }
 
 
@@ -167,6 +219,7 @@ async def _leave_as_it_is(connection: asyncpg.Connection) -> None:
     """
 
 
+_UNANSWERED = (TimeoutError, asyncio.CancelledError)
 _AGAIN = (asyncpg.DeadlockDetectedError, asyncpg.CheckViolationError)
 FOREIGN = (
     asyncpg.PostgresError,

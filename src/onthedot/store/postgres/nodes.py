@@ -34,7 +34,7 @@ class Nodes:
                 raise node_dead(node)
             return beat_of(await db.fetch(SQL["nodes.alive"]))
 
-        return await self._database.transaction(verb)
+        return await self._database.transaction(verb, lifeline=True)
 
     async def bury(
         self, *, silent_before: Instant, gone: Sequence[int] = (), now: Instant
@@ -46,7 +46,10 @@ class Nodes:
         await self._database.rows(SQL["nodes.leave"], node, now)
 
     async def time(self) -> Instant | None:
-        return int(await self._database.value(SQL["nodes.time"]))
+        async def verb(db: Connection) -> Instant:
+            return int(await db.fetchval(SQL["nodes.time"]))
+
+        return await self._database.transaction(verb, lifeline=True)
 
     async def all(self) -> list[NodeView]:
         return [node_of(row) for row in await self._database.rows(SQL["nodes.all"])]
