@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import os
 import signal
 import socket
-import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import uvicorn
 
@@ -21,6 +19,7 @@ from onthedot.api.services import Services
 from onthedot.clock import Clock, DatabaseClock, SystemClock
 from onthedot.config import Settings
 from onthedot.core.instants import SECOND, Instant
+from onthedot.core.model import Lanes
 from onthedot.errors import CannotStart, LoopEnded, NodeDead, SchemaMismatch, StoreError
 from onthedot.ids import SystemChance
 from onthedot.observe.events import log, to_stderr, warn
@@ -29,7 +28,8 @@ from onthedot.observe.tally import Tally
 from onthedot.roles.incarnation import Incarnation, Kit, Tell, join
 from onthedot.roles.loop import Loop
 from onthedot.roles.processes import this_process
-from onthedot.roles.runners.http import HttpRunner
+from onthedot.roles.runners.opening import open_runner
+from onthedot.roles.running import run
 from onthedot.store.contract import Store
 from onthedot.store.migrate import State, inspect
 from onthedot.store.sqlite import open_store as open_sqlite
@@ -40,14 +40,9 @@ from onthedot.store.values import NodeFacts
 if TYPE_CHECKING:
     from onthedot.store.postgres.hints import Hints
 
-T = TypeVar("T")
-
 REJOIN_S = 0.5
 API_GRACE_S = 2
 BACKLOG = 1_024
-# The loop and the writer thread share one interpreter: a shorter turn keeps starts on time.
-SWITCH_INTERVAL_S = 0.0005
-COLLECT_EVERY = 50_000
 # Two nodes know the database's time to some milliseconds: what is due by the clock of the one that
 # gives a hint may not be so yet by the clock of the one that hears it. So it looks twice.
 LOOK_AGAIN_S = 0.05
@@ -142,6 +137,7 @@ class Node:
     async def make(cls, settings: Settings, store: Store, clock: Clock) -> Node:
         chance = SystemChance()
         hints = _hints(settings, clock)
+        executing = await open_runner(settings.app, settings.runners, store=store, clock=clock)
         facts = NodeFacts(
             boot_id=chance.token(8),
             host=socket.gethostname(),
@@ -151,17 +147,18 @@ class Node:
             slots=settings.slots,
             version=__version__,
             queues=settings.queues,
+            functions=tuple(sorted(executing.functions)),
         )
         tally = Tally()
         kit = Kit(
             store=timed(store, tally, clock),
             clock=clock,
             chance=chance,
-            runner=HttpRunner(version=__version__),
+            runner=executing.runner,
             tally=tally,
             facts=facts,
             installation=await store.upkeep.installation(),
-            queues=settings.queues,
+            lanes=Lanes(settings.queues, executing.functions),
             retention_us=settings.retention_us,
             alone=not settings.on_postgres,  # the lock file of SQLite says so
             tell=_teller(hints, clock),
@@ -376,24 +373,3 @@ def _listen_to_signals(stop: asyncio.Event, hurry: asyncio.Event) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, heard, number)
-
-
-def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run the event loop, set up for many small things on time."""
-    sys.setswitchinterval(SWITCH_INTERVAL_S)
-    # What a run leaves behind has no cycles. Looking for some at every 700th object, the modules
-    # included, would cost a quarter of all the time.
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(COLLECT_EVERY, 20, 100)
-    with asyncio.Runner(loop_factory=_fast_loop()) as runner:
-        return runner.run(work)
-
-
-def _fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop where there is one: its timers and sockets are several times quicker."""
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    return uvloop.new_event_loop

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from onthedot.core.instants import HOUR, SECOND
+from onthedot.core.model import CALLBACKS
 from onthedot.errors import NodeDead
 from onthedot.store.values import Load, NodeView
 from tests.support.builders import a_node, facts, kill, prune
@@ -186,4 +187,4 @@ async def test_a_forgotten_node_is_still_dead(store, clock):
     with pytest.raises(NodeDead):
         await store.nodes.beat(node, now=clock.now())
     with pytest.raises(NodeDead):
-        await store.runs.lease(node, (), limit=1, now=clock.now())
+        await store.runs.lease(node, CALLBACKS, limit=1, now=clock.now())

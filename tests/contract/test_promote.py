@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from onthedot.core.instants import HOUR, MINUTE, SECOND
+from onthedot.core.model import Lanes
 from onthedot.core.states import Status
 from onthedot.errors import NodeDead
 from onthedot.store.values import Lessee, Promoted
@@ -197,11 +198,11 @@ async def test_only_runs_of_the_given_queues_are_leased_to_the_node(store, clock
     promoted = await store.runs.promote(
         ALL_SHARDS,
         until=clock.now(),
-        lessee=Lessee(node, 2, ("mail",)),
+        lessee=Lessee(node, 2, Lanes(("mail",))),
         limit=PLENTY,
         now=clock.now(),
     )
 
-    assert [run.queue for run in promoted.leased] == ["mail", "mail"]
+    assert [run.lane for run in promoted.leased] == ["mail", "mail"]
     assert promoted.moved == 3
-    assert [run.queue for run in await lease(store, clock, node)] == ["reports"]
+    assert [run.lane for run in await lease(store, clock, node)] == ["reports"]

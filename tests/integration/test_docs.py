@@ -28,7 +28,7 @@ PAGES = [page for page in PAGES if not page.startswith("docs/internals")]
 # Run elsewhere: they make the very environment in which these tests run.
 EXEMPT = {"python3 dev.py demo", "python3 dev.py test", "pip install ."}
 SERVE = "onthedot serve"
-SERVER_PORT, RECEIVER_PORT = "8467", "9000"
+SERVER_PORT, APP_PORT, RECEIVER_PORT = "8467", "8468", "9000"
 PAGE_S = 45
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -101,6 +101,7 @@ class Shell:
         self._folder = folder
         self._server = server
         self._receiver_port = str(free_port())
+        self._app_port = str(free_port())
         self._process: subprocess.Popen[bytes] | None = None
         tools = folder / "bin"
         tools.mkdir()
@@ -148,6 +149,8 @@ class Shell:
             commands = commands.replace(port, ours)
         if commands.rstrip().endswith("receiver.py &"):
             commands += f"answers {self._receiver_port}\n"
+        if commands.rstrip().endswith("--app shop:app &"):
+            commands += f"answers {self._app_port}\n"
         return f'exec > "{self._folder}/out.{number}" 2>&1\n{commands}'
 
     def _said(self, number: int) -> str:
@@ -158,7 +161,11 @@ class Shell:
         return text
 
     def _ports(self) -> list[tuple[str, str]]:
-        return [(SERVER_PORT, str(self._server.port)), (RECEIVER_PORT, self._receiver_port)]
+        return [
+            (SERVER_PORT, str(self._server.port)),
+            (APP_PORT, self._app_port),
+            (RECEIVER_PORT, self._receiver_port),
+        ]
 
 
 @pytest.mark.parametrize("page", PAGES)

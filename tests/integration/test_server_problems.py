@@ -86,7 +86,6 @@ LATER = [
     ({"overlap": "skip"}, "overlap"),
     ({"namespace": "billing"}, "namespace"),
     ({"schedule": "every 5 minutes"}, "schedule"),
-    ({"handler": "reports.nightly"}, "handler"),
 ]
 
 

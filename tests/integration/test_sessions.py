@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import asyncpg
 import pytest
 
+from onthedot.core.model import CALLBACKS
 from onthedot.errors import NodeDead
 from onthedot.store.postgres import PoolSettings, PostgresStore
 from onthedot.store.postgres.database import Connection, Database
@@ -68,12 +69,12 @@ async def test_a_verb_leaves_nothing_behind_in_its_session(database):
     node = await store.nodes.join(facts(), now=1)
     await store.jobs.create(a_definition(), now=1)
     await store.clock.peek(frozenset(range(16)), until=1, limit=10)
-    await store.runs.lease(node, (), limit=10, now=1)
+    await store.runs.lease(node, CALLBACKS, limit=10, now=1)
     await store.upkeep.prepare(now=1)
     await store.ledger.overview(now=1, limit=10)
     await store.nodes.leave(node, now=1)
     with pytest.raises(NodeDead):
-        await store.runs.lease(node, (), limit=10, now=1)
+        await store.runs.lease(node, CALLBACKS, limit=10, now=1)
 
     assert await database.rows(LEFT_BEHIND) == []
 

@@ -9,7 +9,7 @@ from typing import Any
 from onthedot.core import editing
 from onthedot.core.editing import Change, Standing
 from onthedot.core.instants import MINUTE, SECOND
-from onthedot.core.model import Once, Outcome, RunRef
+from onthedot.core.model import CALLBACKS, Once, Outcome, RunRef
 from onthedot.core.states import Status
 from onthedot.errors import (
     JobDeleted,
@@ -120,7 +120,7 @@ async def promote(store: PostgresStore, world: World) -> Any:
 
 
 async def lease(store: PostgresStore, world: World) -> Any:
-    return await store.runs.lease(world.node, (), limit=SOME, now=world.now)
+    return await store.runs.lease(world.node, CALLBACKS, limit=SOME, now=world.now)
 
 
 async def started(store: PostgresStore, world: World) -> Any:

@@ -252,7 +252,7 @@ async def test_an_entry_without_a_readable_rule_is_set_aside_and_the_others_fire
 
     async def unreadable(verb: Fault, ids: Any) -> Any:
         rules = await verb(ids)
-        return {number: rule for number, rule in rules.items() if rule.queue != "broken"}
+        return {number: rule for number, rule in rules.items() if rule.lane != "broken"}
 
     faulty.on("clock.rules", unreadable)
     await stand.scheduler.step()

@@ -14,6 +14,7 @@ from onthedot.core.model import (
     Definition,
     Handling,
     Job,
+    Lanes,
     LeasedRun,
     Once,
     Outcome,
@@ -205,7 +206,7 @@ async def some_runs(
 async def lease(
     store: Store, clock: ManualClock, node: int, *queues: str, limit: int = PLENTY
 ) -> list[LeasedRun]:
-    return await store.runs.lease(node, queues, limit=limit, now=clock.now())
+    return await store.runs.lease(node, Lanes(queues), limit=limit, now=clock.now())
 
 
 async def a_held_run(

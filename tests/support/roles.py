@@ -13,7 +13,7 @@ from typing import Any
 
 from onthedot.clock import Clock
 from onthedot.core.instants import DAY, SECOND, Instant
-from onthedot.core.model import Outcome
+from onthedot.core.model import Lanes, Outcome
 from onthedot.core.outcomes import Result
 from onthedot.ids import run_id
 from onthedot.roles.attempt import Attempts, Workbench
@@ -267,7 +267,7 @@ class Stand:
         self.holding = Holding(clock, slots=slots)
         bench = Workbench(clock, FixedChance(), self.runner, INSTALLATION, self._done)
         self.attempts = Attempts(bench, self.holding)
-        self.worker = Worker(store, clock, self.member, self.holding, self.attempts, queues)
+        self.worker = Worker(store, clock, self.member, self.holding, self.attempts, Lanes(queues))
         self.scheduler = Scheduler(store, clock, self.member, self.worker, self._unowned)
         self.finisher = Finisher(store, clock, self.member, self.holding, self.retries.append)
         self.steward = Steward(store, clock, self.member, self.holding, self.attempts)

@@ -54,7 +54,7 @@ FENCES = {
     "sqlite3": ("store/sqlite/",),
     "tzdata": (),  # zoneinfo finds it by itself
     "uvicorn": ("api/", "node.py"),
-    "uvloop": ("node.py", "cli/"),
+    "uvloop": ("roles/running.py", "cli/"),
 }
 CONCRETE_STORES = ("onthedot.store.postgres.", "onthedot.store.sqlite.")
 NAMES_CONCRETE_STORES = ("node.py", "store/migrate")

@@ -102,7 +102,7 @@ def test_rules_have_equal_text_exactly_when_they_are_equal(one, other):
     "change",
     [
         {"schedule": Every(2 * SECOND)},
-        {"queue": "mail"},
+        {"lane": "mail"},
         {"priority": 6},
         {"catch_up": "all"},
         {"catch_up_window_us": 1},
@@ -170,7 +170,7 @@ def test_text_is_compact_and_readable_with_psql():
     rule = Rule(Every(SECOND), "Grüße", 5, "latest", 60 * SECOND)
 
     assert rule_text(rule) == (
-        '{"schedule":{"every":1000000},"queue":"Grüße","priority":5,"catch_up":"latest",'
+        '{"schedule":{"every":1000000},"lane":"Grüße","priority":5,"catch_up":"latest",'
         '"catch_up_window_us":60000000}'
     )
 
@@ -200,7 +200,7 @@ def test_codes_are_read_back_and_a_retried_attempt_has_failed():
     ],
 )
 def test_the_cron_of_an_older_database_is_read_as_it_was(stored, cron):
-    more = '"queue":"q","priority":5,"catch_up":"latest","catch_up_window_us":1'
+    more = '"lane":"q","priority":5,"catch_up":"latest","catch_up_window_us":1'
 
     rule = rule_from(f'{{"schedule":{stored},{more}}}')
 

@@ -274,6 +274,6 @@ def test_what_nobody_else_can_reach_or_a_key_guards_can_start(settings):
 def test_every_setting_is_declared_with_a_sentence():
     assert {setting.name for setting in SETTINGS} == {
         *("database", "host", "port", "roles", "api_key", "slots", "grace", "retention"),
-        *("queues", "pool", "prepared", "notify", "server", "log_level"),
+        *("queues", "app", "runners", "pool", "prepared", "notify", "server", "log_level"),
     }
     assert all(setting.about.endswith(".") for setting in SETTINGS)

@@ -122,7 +122,7 @@ def test_an_edit_in_time_replaces_the_waiting_run():
 
     assert change.drop == occurrence(NOW + HOUR)
     assert change.run == a_run(NOW + HOUR, version=2, expires=NOW + HOUR + MINUTE)._replace(
-        queue="mail"
+        lane="mail"
     )
     assert (change.record, change.entry, held(change)) == (None, None, None)
 

@@ -16,10 +16,12 @@ from onthedot.core.model import (
     Backoff,
     Definition,
     Job,
+    Lanes,
     Once,
     Rule,
     created_run,
     is_occurrence,
+    lane_of,
     occurrence,
     rule_of,
     shard_of,
@@ -119,3 +121,24 @@ def test_jobs_that_fire_alike_share_a_rule():
 
     assert rule_of(one) == rule_of(other)
     assert hash(rule_of(one)) == hash(rule_of(other))
+
+
+def test_a_lane_is_the_queue_and_the_function_if_there_is_one():
+    assert lane_of(A_DEFINITION) == "default"
+    assert (
+        lane_of(replace(A_DEFINITION, handler_url="", handler="shop.bill")) == "default|shop.bill"
+    )
+
+
+@pytest.mark.parametrize(
+    ("lanes", "taken"),
+    [
+        (Lanes(), {"a", "b"}),
+        (Lanes(("a",)), {"a"}),
+        (Lanes((), frozenset({"f"})), {"a", "b", "a|f", "b|f"}),
+        (Lanes(("b",), frozenset({"f", "g"})), {"b", "b|f", "b|g"}),
+        (Lanes(("c",), frozenset({"f"})), set()),
+    ],
+)
+def test_a_worker_takes_the_lanes_of_its_queues_and_functions(lanes, taken):
+    assert {lane for lane in ("a", "b", "a|f", "b|f", "b|g") if lanes.take(lane)} == taken

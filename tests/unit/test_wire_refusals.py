@@ -90,8 +90,9 @@ def triggered(body: bytes) -> tuple[int, str | None]:
         ({"handlerUrl": "http://[::zz]/"}, Invalid, "handlerUrl", "not a URL"),
         ({"handlerUrl": "http://a..b/"}, Invalid, "handlerUrl", "name server"),
         ({"handlerUrl": "http://x/" + "y" * 2048}, Invalid, "handlerUrl", "2048"),
-        ({"handlerUrl": None}, Invalid, "handlerUrl", "not null"),
-        ({"handler": "reports.nightly"}, NotAvailableYet, "handler", "not available yet"),
+        ({"handlerUrl": None}, Invalid, "handlerUrl", "missing"),
+        ({"handler": "reports.nightly"}, Invalid, "handler", "both given"),
+        ({"handlerUrl": None, "handler": "two words"}, Invalid, "handler", "a name of"),
         # labels
         ({"name": ""}, Invalid, "name", "1 to 200"),
         ({"name": "   "}, Invalid, "name", "empty"),

@@ -25,6 +25,7 @@ LIMIT_MAX: Final = 1000
 KEY_MAX: Final = 255
 
 _PAGING: Final = ("limit", "cursor")
+_FILTERS: Final = ("key",)
 _DIGITS: Final = re.compile(r"[0-9a-f]{1,16}")
 _ETAG: Final = re.compile(r'"?([1-9][0-9]{0,17})"?')
 
@@ -117,14 +118,19 @@ def expected_version(request: AnyRequest, in_body: int | None = None) -> int | N
     return int(match[1])
 
 
-def _parameter(request: AnyRequest, name: str) -> str | None:
+def key_of(request: AnyRequest) -> str | None:
+    """The job key that a list is restricted to."""
+    return _parameter(request, "key", known=(*_PAGING, *_FILTERS))
+
+
+def _parameter(request: AnyRequest, name: str, *, known: tuple[str, ...] = _PAGING) -> str | None:
     """One query parameter. Unknown ones are refused: a filter that is ignored answers wrongly."""
     for given in request.query_params:
-        if given not in _PAGING:
-            near = get_close_matches(given, _PAGING, n=1)
+        if given not in known:
+            near = get_close_matches(given, known, n=1)
             raise Invalid(
                 f"query parameter {shown(given)!r} is not known",
-                hint=f"Did you mean {near[0]}?" if near else "Known: limit, cursor.",
+                hint=f"Did you mean {near[0]}?" if near else f"Known: {', '.join(known)}.",
                 field=shown(given),
             )
     values = request.query_params.getall(name, [])

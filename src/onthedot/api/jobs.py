@@ -17,6 +17,7 @@ from onthedot.api.asking import (
     cursor_of,
     cursor_text,
     expected_version,
+    key_of,
     limit_of,
     receipt_of,
 )
@@ -72,8 +73,13 @@ async def create_job(request: AnyRequest, services: Given) -> Response[bytes]:
 
 @get("/jobs")
 async def list_jobs(request: AnyRequest, services: Given) -> Response[bytes]:
-    limit, before = limit_of(request), cursor_of(request, "jobs")
     now = services.clock.now()
+    key = key_of(request)
+    if key is not None:
+        found = await services.store.jobs.keyed("default", key)
+        shown = [] if found is None else [_shown(found, now)]
+        return answer(JobList(jobs=shown, next_cursor=None))
+    limit, before = limit_of(request), cursor_of(request, "jobs")
     # One more than asked for tells whether there is another page.
     jobs = await services.store.jobs.page(before=before, limit=limit + 1)
     more = cursor_text("jobs", jobs[limit - 1].id) if len(jobs) > limit else None

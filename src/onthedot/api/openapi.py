@@ -71,6 +71,9 @@ _PARAMETERS: Final = {
         "The `nextCursor` of the page before.",
         {"type": "string", "minLength": 1},
     ),
+    "key": _parameter(
+        "query", "key", "Only the job with this key.", {"type": "string", "minLength": 1}
+    ),
     "idempotencyKey": _parameter(
         "header",
         "Idempotency-Key",

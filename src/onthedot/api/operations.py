@@ -79,7 +79,7 @@ OPERATIONS: Final = (
         path="/v1/jobs",
         tag="Jobs",
         summary="List jobs, newest first",
-        parameters=("limit", "cursor"),
+        parameters=("limit", "cursor", "key"),
         answers={200: ("One page.", JobList)},
         problems=(401, 422, 503),
     ),

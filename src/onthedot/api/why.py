@@ -99,6 +99,7 @@ def _node_fact(node: NodeView) -> NodeFact:
         number=node.number,
         roles=node.facts.roles,
         queues=node.facts.queues,
+        functions=node.facts.functions,
         slots=node.facts.slots,
         running=node.load.running,
         alive=not node.dead,

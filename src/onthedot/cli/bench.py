@@ -40,7 +40,7 @@ def throughput(**options: object) -> int:
       onthedot bench throughput --store postgres --database postgresql:///bench --json
     """
     from onthedot.bench.place import bench_settings
-    from onthedot.node import run
+    from onthedot.roles.running import run
 
     named = config.load({"database": options["database"]})
     with bench_settings(named, str(options["kind"])) as settings:

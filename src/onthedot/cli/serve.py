@@ -15,7 +15,18 @@ from onthedot.cli import output
 if TYPE_CHECKING:
     from onthedot.node import Ready
 
-FLAGS = ("host", "port", "database", "roles", "queues", "slots", "grace", "log_level")
+FLAGS = (
+    "host",
+    "port",
+    "database",
+    "roles",
+    "queues",
+    "slots",
+    "app",
+    "runners",
+    "grace",
+    "log_level",
+)
 
 
 def _default(setting: config.Setting) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from onthedot.core.instants import Instant
-from onthedot.core.model import Definition, Job, NewRun, Once, Record, occurrence
+from onthedot.core.model import Definition, Job, NewRun, Once, Record, lane_of, occurrence
 from onthedot.core.schedules import span
 from onthedot.core.states import Status
 from onthedot.errors import NeverFires
@@ -126,7 +126,7 @@ def one_off(job: Job, cut: Instant) -> NewRun | None:
         job.id,
         occurrence(at),
         job.version,
-        definition.queue,
+        lane_of(definition),
         definition.priority,
         at,
         at,

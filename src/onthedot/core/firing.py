@@ -106,7 +106,7 @@ def _fire_once(plan: Plan, entry: Entry, rule: Rule, now: Instant) -> bool:
     if following is None or following <= plan.until:
         return False
     plan.put_back.append(Entry(shard, following, job, version, number))
-    plan.runs.append(NewRun(job, occurrence(due), version, rule.queue, rule.priority, due, due))
+    plan.runs.append(NewRun(job, occurrence(due), version, rule.lane, rule.priority, due, due))
     return True
 
 
@@ -193,7 +193,7 @@ def _record(entry: Entry, status: Status, over: Span, reason: str) -> Record:
 
 def _runs(entry: Entry, rule: Rule, dues: Sequence[tuple[Instant, Instant]]) -> Iterator[NewRun]:
     for due, at in dues:
-        yield NewRun(entry.job, occurrence(due), entry.version, rule.queue, rule.priority, due, at)
+        yield NewRun(entry.job, occurrence(due), entry.version, rule.lane, rule.priority, due, at)
 
 
 def _before(schedule: Cron | Every, whole: Span, first_kept: Instant, kept: int) -> Span | None:

@@ -67,10 +67,14 @@ class Backoff:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """What a user says about a job: all that an edit may change. Defaults are those of the API."""
+    """What a user says about a job: all that an edit may change. Defaults are those of the API.
+
+    Either `handler_url` or `handler`, the name of a Python function, is set.
+    """
 
     name: str
-    handler_url: str
+    handler_url: str = ""
+    handler: str = ""
     schedule: Schedule = None
     timezone: str = "UTC"
     payload: str = "{}"
@@ -94,6 +98,7 @@ class Handling(NamedTuple):
     """All that a worker must know of a job to execute its runs."""
 
     handler_url: str
+    handler: str
     payload: str
     timeout_us: int
     retries: int
@@ -130,7 +135,7 @@ class Rule(NamedTuple):
     """
 
     schedule: Cron | Every
-    queue: str
+    lane: str
     priority: int
     catch_up: CatchUp
     catch_up_window_us: int
@@ -145,11 +150,43 @@ def rule_of(definition: Definition) -> Rule | None:
         return None
     return Rule(
         schedule,
-        definition.queue,
+        lane_of(definition),
         definition.priority,
         definition.catch_up,
         definition.catch_up_window_us,
     )
+
+
+LANE_MARK = "|"
+"""Between queue and function in the name of a lane; neither of them may contain it."""
+
+
+def lane_of(definition: Definition) -> str:
+    """What decides which workers may take a run: its queue and, if it calls a Python function, the
+    function, since not every worker has it.
+    """
+    if not definition.handler:
+        return definition.queue
+    return f"{definition.queue}{LANE_MARK}{definition.handler}"
+
+
+class Lanes(NamedTuple):
+    """Which lanes a worker takes: of these queues (none given: of all), and of Python functions
+    those that it has.
+    """
+
+    queues: tuple[str, ...] = ()
+    functions: frozenset[str] = frozenset()
+
+    def take(self, lane: str) -> bool:
+        queue, _, function = lane.partition(LANE_MARK)
+        return (not self.queues or queue in self.queues) and (
+            not function or function in self.functions
+        )
+
+
+CALLBACKS = Lanes()
+"""Of every queue, and no Python functions."""
 
 
 class Entry(NamedTuple):
@@ -183,7 +220,7 @@ class NewRun(NamedTuple):
     job: int
     run: int
     version: int
-    queue: str
+    lane: str
     priority: int
     due: Instant
     at: Instant
@@ -199,7 +236,7 @@ class LeasedRun(NamedTuple):
     job: int
     run: int
     version: int
-    queue: str
+    lane: str
     priority: int
     due: Instant
     at: Instant

@@ -13,7 +13,7 @@ from enum import StrEnum
 from onthedot.core.durations import format_duration
 from onthedot.core.editing import first_entry, next_run_at
 from onthedot.core.instants import MILLISECOND, SECOND, Instant, format_instant
-from onthedot.core.model import Job, Once
+from onthedot.core.model import Definition, Job, Lanes, Once, lane_of
 from onthedot.core.recovery import Offset, judge_offset, shards_of
 from onthedot.core.schedules import latest
 from onthedot.core.states import Status
@@ -44,14 +44,16 @@ class NodeFact:
     number: int
     roles: tuple[str, ...]
     queues: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
     slots: int = 0
     running: int = 0
     alive: bool = True
     offset_us: int = 0
     claiming: bool = True
 
-    def takes(self, queue: str) -> bool:
-        return "worker" in self.roles and (not self.queues or queue in self.queues)
+    def takes(self, lane: str) -> bool:
+        lanes = Lanes(self.queues, frozenset(self.functions))
+        return "worker" in self.roles and lanes.take(lane)
 
     @property
     def refused(self) -> bool:
@@ -109,7 +111,7 @@ def why_job(facts: Facts) -> list[Finding]:
     findings = [Finding("job", Verdict.OK, f"it exists: '{name}', version {version}")]
     findings += [_paused(facts, job), _schedule(facts, job)]
     findings += [*_set_aside(facts), *_unfired(facts, job), _scheduler(facts, job)]
-    findings += [*_worker(facts, job.definition.queue), *_last(facts)]
+    findings += [*_worker(facts, job.definition), *_last(facts)]
     return findings
 
 
@@ -215,8 +217,14 @@ def _scheduler(facts: Facts, job: Job) -> Finding:
     return Finding("scheduler", Verdict.OK, found)
 
 
-def _worker(facts: Facts, queue: str) -> Iterator[Finding]:
-    workers = [node for node in facts.alive if node.takes(queue)]
+def _worker(facts: Facts, definition: Definition) -> Iterator[Finding]:
+    queue = definition.queue
+    workers = [node for node in facts.alive if node.takes(lane_of(definition))]
+    if not workers and any(node.takes(queue) for node in facts.alive):
+        found = f"no worker of queue '{queue}' has the function '{definition.handler}'"
+        fix = "onthedot serve --roles worker --app module:app, with the app that declares it"
+        yield Finding("worker", Verdict.PROBLEM, found, fix)
+        return
     if not workers:
         some = any("worker" in node.roles for node in facts.alive)
         who = f"no worker takes runs of queue '{queue}'" if some else "no worker is alive"
@@ -309,7 +317,7 @@ def _unended(facts: Facts, run: RunFact) -> Iterator[Finding]:
         yield Finding("due", Verdict.OK, found)
         yield from _owner(facts, run)
         if run.node is None and facts.job is not None:
-            yield from _worker(facts, facts.job.definition.queue)
+            yield from _worker(facts, facts.job.definition)
 
 
 def _owner(facts: Facts, run: RunFact) -> Iterator[Finding]:

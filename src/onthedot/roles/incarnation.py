@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from onthedot.clock import Clock
 from onthedot.core.firing import AHEAD
 from onthedot.core.instants import SECOND, Instant
-from onthedot.core.model import Outcome
+from onthedot.core.model import CALLBACKS, Lanes, Outcome
 from onthedot.errors import NodeDead, StoreError
 from onthedot.ids import Chance
 from onthedot.observe.events import log, warn
@@ -55,7 +55,7 @@ class Kit:
     runner: Runner
     facts: NodeFacts
     installation: str
-    queues: tuple[str, ...] = ()
+    lanes: Lanes = CALLBACKS
     retention_us: int
     alone: bool = False
     tell: Tell = lambda what, ats: None
@@ -85,7 +85,7 @@ class Incarnation:
         self._holding = Holding(clock, slots=kit.facts.slots)
         bench = Workbench(clock, kit.chance, kit.runner, kit.installation, self._done, kit.tally)
         self._attempts = Attempts(bench, self._holding)
-        self.worker = Worker(store, clock, member, self._holding, self._attempts, kit.queues)
+        self.worker = Worker(store, clock, member, self._holding, self._attempts, kit.lanes)
         self.worker.on_release = lambda ats: kit.tell("queue", ats)
         member.load = lambda: (len(self._holding.under_way), self._holding.waiting)
         hands: Hands = self.worker if "worker" in roles else NoHands()

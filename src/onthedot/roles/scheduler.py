@@ -11,7 +11,7 @@ from typing import Protocol
 from onthedot.clock import Clock
 from onthedot.core.firing import AHEAD, Plan, plan_firings, set_aside
 from onthedot.core.instants import Instant
-from onthedot.core.model import Entry, LeasedRun, Rule
+from onthedot.core.model import CALLBACKS, Entry, Lanes, LeasedRun, Rule
 from onthedot.errors import StoreError, Taken
 from onthedot.observe.events import warn
 from onthedot.observe.tally import Tally
@@ -34,7 +34,7 @@ class Hands(Protocol):
     """Where claimed runs go: the worker of the same node, if it has one."""
 
     @property
-    def queues(self) -> tuple[str, ...]: ...
+    def lanes(self) -> Lanes: ...
     def claiming(self, most: int) -> AbstractContextManager[int]: ...
     def accept(self, runs: Sequence[LeasedRun]) -> None: ...
 
@@ -42,7 +42,7 @@ class Hands(Protocol):
 class NoHands:
     """A node without a worker leaves every run unowned, for others."""
 
-    queues = ()
+    lanes = CALLBACKS
 
     def claiming(self, most: int) -> AbstractContextManager[int]:
         return nullcontext(0)
@@ -198,7 +198,7 @@ class Scheduler:
         return promoted.moved >= PROMOTE_MAX
 
     def _lessee(self, own: int) -> Lessee:
-        return Lessee(self._member.number, own, self._hands.queues)
+        return Lessee(self._member.number, own, self._hands.lanes)
 
     async def _learn(self, entries: Sequence[Entry]) -> None:
         """Rules never change, so each is fetched once; the memory is emptied when it grows too

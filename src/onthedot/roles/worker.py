@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 
 from onthedot.clock import Clock
 from onthedot.core.instants import MILLISECOND, SECOND, Instant
-from onthedot.core.model import LeasedRun
+from onthedot.core.model import CALLBACKS, Handling, Lanes, LeasedRun
 from onthedot.errors import NodeDead, StoreError
 from onthedot.observe.events import warn
 from onthedot.observe.tally import Tally
@@ -40,13 +40,13 @@ class Worker:
         member: Membership,
         holding: Holding,
         attempts: Attempts,
-        queues: tuple[str, ...] = (),
+        lanes: Lanes = CALLBACKS,
     ) -> None:
         self.loop = Loop("worker", self.step, clock)
         self.starting = Loop("starter", self.start, clock)
         self.on_release: Callable[[Iterable[Instant]], None] = lambda ats: None
         self.tally = Tally()
-        self.queues = queues
+        self.lanes = lanes
         self._store = store
         self._clock = clock
         self._member = member
@@ -54,6 +54,7 @@ class Worker:
         self._attempts = attempts
         self._handlings = Handlings(store)
         self._fresh: list[LeasedRun] = []
+        self._foreign: list[LeasedRun] = []
         self._polled_at = clock.monotonic() - POLL_S
         self._looks: set[Instant] = {clock.now()}
         self._backlog = False
@@ -102,6 +103,7 @@ class Worker:
 
     async def step(self) -> float:
         await self._load_handlings()
+        await self._give_up_foreign()
         if self._member.off_the_clock:
             await self._leave_to_others()
         if not self._member.may_start():
@@ -138,8 +140,22 @@ class Worker:
     def _make_ready(self) -> None:
         """Let those be started of whose job we know how."""
         ready, self._fresh = self._handlings.match(self._fresh)
-        self._holding.ready(ready)
+        self._foreign += [each.run for each in ready if not self._has(each.handling)]
+        self._holding.ready([each for each in ready if self._has(each.handling)])
         self.starting.nudge()
+
+    def _has(self, handling: Handling | None) -> bool:
+        """An edit may have given a queued run to a function that is not here."""
+        if handling is None or not handling.handler:
+            return True
+        return handling.handler in self.lanes.functions
+
+    async def _give_up_foreign(self) -> None:
+        """It goes back into the lane of its function, for a worker that has it."""
+        foreign, self._foreign = self._foreign, []
+        held = [self._holding.drop_waiting((run.job, run.run)) for run in foreign]
+        if any(held):
+            await self._release([run for run in held if run is not None])
 
     async def _hand_back(self) -> None:
         """Give up runs whose margin is over while every slot was busy."""
@@ -170,7 +186,7 @@ class Worker:
         self._looks -= asked
         with self._holding.claiming(room):
             leased = await self._store.runs.lease(
-                self._member.number, self.queues, limit=room, now=self._clock.now()
+                self._member.number, self.lanes, limit=room, now=self._clock.now()
             )
             self.accept(leased)
         self.tally.leased += len(leased)

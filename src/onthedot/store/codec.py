@@ -19,6 +19,8 @@ from onthedot.core.states import Status
 
 _UNSAID: Mapping[str, Any] = MappingProxyType(
     {
+        "handler_url": "",
+        "handler": "",
         "schedule": None,
         "timezone": "UTC",
         "key": None,
@@ -41,9 +43,9 @@ _UNSAID: Mapping[str, Any] = MappingProxyType(
 defaults of the API change one day.
 """
 
-_KEPT = ("name", "handler_url", *_UNSAID)
+_KEPT = ("name", *_UNSAID)
 _kept_values = attrgetter(*_KEPT)
-_unsaid_values = (object(), object(), *_UNSAID.values())
+_unsaid_values = (object(), *_UNSAID.values())
 
 STATUS_CODES = {
     Status.SUCCEEDED: 1,
@@ -80,7 +82,8 @@ def definition_from(text: str, payload: str) -> Definition:
 class _Handling(msgspec.Struct):
     """The part of a definition's text that a worker needs; the rest is passed over unread."""
 
-    handler_url: str
+    handler_url: str = ""
+    handler: str = ""
     timeout_us: int = _UNSAID["timeout_us"]
     retries: int = _UNSAID["retries"]
     backoff: Backoff = _UNSAID["backoff"]
@@ -91,14 +94,16 @@ _HANDLING = msgspec.json.Decoder(_Handling)
 
 def handling_from(text: str, payload: str) -> Handling:
     read = _HANDLING.decode(text)
-    return Handling(read.handler_url, payload, read.timeout_us, read.retries, read.backoff)
+    return Handling(
+        read.handler_url, read.handler, payload, read.timeout_us, read.retries, read.backoff
+    )
 
 
 def rule_text(rule: Rule) -> str:
     return _text(
         {
             "schedule": to_spec(rule.schedule),
-            "queue": rule.queue,
+            "lane": rule.lane,
             "priority": rule.priority,
             "catch_up": rule.catch_up,
             "catch_up_window_us": rule.catch_up_window_us,

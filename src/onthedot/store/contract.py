@@ -19,6 +19,7 @@ from onthedot.core.model import (
     Definition,
     Handling,
     Job,
+    Lanes,
     LeasedRun,
     Outcome,
     Rule,
@@ -120,6 +121,10 @@ class JobVerbs(Protocol):
         """The job, or NotFound if there is none or it was deleted."""
         ...
 
+    async def keyed(self, namespace: str, key: str) -> Job | None:
+        """The job with this key, if there is one."""
+        ...
+
     async def page(self, *, before: int | None, limit: int) -> list[Job]:
         """Jobs, newest first, with numbers under `before`."""
         ...
@@ -161,14 +166,12 @@ class RunVerbs(Protocol):
         takes the job's current version. One that has expired by `now` ends `missed` instead."""
         ...
 
-    async def lease(
-        self, node: int, queues: tuple[str, ...], *, limit: int, now: Instant
-    ) -> list[LeasedRun]:
-        """Take up to `limit` due unowned runs, from these queues or, if there are none given, from
-        all.
+    async def lease(self, node: int, lanes: Lanes, *, limit: int, now: Instant) -> list[LeasedRun]:
+        """Take up to `limit` due unowned runs, from these lanes.
 
         Higher priority first, older first within one; 60 s of waiting outweigh one level, so
-        that nothing starves. Each takes the job's current version and a higher fence.
+        that nothing starves. Each takes the job's current version, with its lane, and a higher
+        fence: a worker may be given a function that it does not have, and gives that back.
         """
         ...
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from onthedot.core.instants import Instant
-from onthedot.core.model import Job
+from onthedot.core.model import LANE_MARK, Job
 from onthedot.core.states import live_status
 from onthedot.store.codec import STATUS_OF_CODE, definition_from
 from onthedot.store.values import (
@@ -16,6 +16,7 @@ from onthedot.store.values import (
     Load,
     NodeFacts,
     NodeView,
+    QueueDepth,
     RunView,
 )
 
@@ -119,8 +120,18 @@ def letter_of(row: Sequence[Any]) -> DeadLetter:
     )
 
 
+def depths_of(rows: Iterable[tuple[str, int, Instant]]) -> list[QueueDepth]:
+    """How much waits in each queue: the lanes of a queue together."""
+    found: dict[str, QueueDepth] = {}
+    for lane, runs, oldest in rows:
+        queue = lane.partition(LANE_MARK)[0]
+        before = found.get(queue, QueueDepth(queue, 0, oldest))
+        found[queue] = QueueDepth(queue, before.runs + runs, min(before.oldest, oldest))
+    return list(found.values())
+
+
 def node_of(row: Sequence[Any]) -> NodeView:
-    number, boot_id, host, pid, process, roles, slots, version, queues, *rest = row
+    number, boot_id, host, pid, process, roles, slots, version, queues, functions, *rest = row
     joined_at, beat_at, dead_at, running, held, offset_us, claiming = rest
     return NodeView(
         number=number,
@@ -133,6 +144,7 @@ def node_of(row: Sequence[Any]) -> NodeView:
             slots=slots,
             version=version,
             queues=tuple(queues.split(",")) if queues else (),
+            functions=tuple(functions.split(",")) if functions else (),
         ),
         joined_at=joined_at,
         beat_at=beat_at,

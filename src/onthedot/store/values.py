@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from onthedot.core.instants import Instant
-from onthedot.core.model import Cut, Entry, Job, LeasedRun, NewRun
+from onthedot.core.model import CALLBACKS, Cut, Entry, Job, Lanes, LeasedRun, NewRun
 from onthedot.core.states import Status
 
 
@@ -27,20 +27,22 @@ class Peeked:
 
 
 class Lessee(NamedTuple):
-    """Who gets how many runs, and of which queues (none given: of all)."""
+    """Who gets how many runs, and of which lanes."""
 
     node: int
     own: int
-    queues: tuple[str, ...] = ()
+    lanes: Lanes = CALLBACKS
 
     def share(self, runs: Sequence[NewRun]) -> tuple[list[NewRun], list[NewRun]]:
         """The node's own runs, and the rest; both in the given order."""
-        if not self.queues:
+        lanes = {run.lane for run in runs}
+        wanted = {lane for lane in lanes if self.lanes.take(lane)}
+        if wanted == lanes:
             return list(runs[: self.own]), list(runs[self.own :])
         mine: list[NewRun] = []
         rest: list[NewRun] = []
         for run in runs:
-            takes = len(mine) < self.own and run.queue in self.queues
+            takes = len(mine) < self.own and run.lane in wanted
             (mine if takes else rest).append(run)
         return mine, rest
 
@@ -124,6 +126,7 @@ class NodeFacts:
     slots: int
     version: str
     queues: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

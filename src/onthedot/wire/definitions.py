@@ -43,8 +43,13 @@ class _CronSettings(NamedTuple):
 
 def definition_of(job: JobIn, *, now: Instant) -> Definition:
     """The definition of a new job, or a refusal that names the field."""
-    blank = Definition(name=job.name, handler_url=job.handler_url)
-    return _with(blank, job, now=now)
+    if _given(job.handler_url) is None and _given(job.handler) is None:
+        raise Invalid(
+            "handlerUrl is missing",
+            hint="Give the URL to call, or the name of a Python function as handler.",
+            field="handlerUrl",
+        )
+    return _with(Definition(name=job.name), job, now=now)
 
 
 def patched(definition: Definition, patch: JobPatch, *, now: Instant) -> Definition:
@@ -87,7 +92,7 @@ def _labels(given: JobIn | JobPatch) -> dict[str, Any]:
         checked_url(given.handler_url, field="handlerUrl")
     plain = {
         "name": given.name,
-        "handler_url": given.handler_url,
+        **_handler(given),
         "key": given.key,
         "namespace": given.namespace,
         "owner": given.owner,
@@ -95,6 +100,20 @@ def _labels(given: JobIn | JobPatch) -> dict[str, Any]:
         "tags": UNSET if isinstance(given.tags, UnsetType) else tuple(dict.fromkeys(given.tags)),
     }
     return {name: value for name, value in plain.items() if value is not UNSET}
+
+
+def _handler(given: JobIn | JobPatch) -> dict[str, Any]:
+    """What to call: one takes the place of the other."""
+    url, function = _given(given.handler_url), _given(given.handler)
+    if url is not None and function is not None:
+        raise Invalid(
+            "handlerUrl and handler are both given",
+            hint="A job calls a URL or a Python function: keep one of them.",
+            field="handler",
+        )
+    if url is None and function is None:
+        return {}
+    return {"handler_url": url or "", "handler": function or ""}
 
 
 def _policies(old: Definition, given: JobFields) -> dict[str, Any]:

@@ -94,11 +94,15 @@ HandlerUrl = Annotated[
     ),
 ]
 Handler = Annotated[
-    None,
+    str,
     about(
-        "A registered function. Not available yet: use handlerUrl.",
-        "null",
-        later="Registered functions come later; use handlerUrl, which is sent the payload by POST.",
+        "The name of a Python function, instead of handlerUrl. Workers that have it call it.",
+        "a name of 1 to 200 letters, digits or _ . : / = @ + -, beginning with a letter or digit",
+        hint="Functions are declared with @app.job and run by `onthedot serve --app module:app`.",
+        min_length=1,
+        max_length=200,
+        pattern=_WORD,
+        examples=["shop.billing.charge"],
     ),
 ]
 Payload = Annotated[

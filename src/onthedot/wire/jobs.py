@@ -33,12 +33,15 @@ BackoffField = Annotated[
 
 
 class JobFields(Struct, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """What may be said of a job. At most one of cronExpr, every, runAt, delay, schedule."""
+    """What may be said of a job. One of handlerUrl and handler; at most one of cronExpr, every,
+    runAt, delay, schedule.
+    """
 
     key: f.Key | UnsetType | None = UNSET
     namespace: f.Namespace | UnsetType = UNSET
     owner: f.Owner | UnsetType | None = UNSET
-    handler: f.Handler | UnsetType = UNSET
+    handler_url: f.HandlerUrl | UnsetType | None = UNSET
+    handler: f.Handler | UnsetType | None = UNSET
     payload: f.Payload | UnsetType = UNSET
     cron_expr: f.CronExpr | UnsetType | None = UNSET
     every: f.EveryField | UnsetType | None = UNSET
@@ -65,14 +68,12 @@ class JobIn(JobFields, kw_only=True, forbid_unknown_fields=True, rename="camel")
     """A job to create. Without a schedule it runs only when triggered."""
 
     name: f.Name
-    handler_url: f.HandlerUrl
 
 
 class JobPatch(JobFields, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """What to change; the rest stays. A schedule replaces the one before, `null` takes it away."""
 
     name: f.Name | UnsetType = UNSET
-    handler_url: f.HandlerUrl | UnsetType = UNSET
     version: f.Version | UnsetType = UNSET
 
 
@@ -103,8 +104,8 @@ class JobOut(Struct, kw_only=True, frozen=True, rename="camel"):
     name: str
     namespace: str
     owner: str | None
-    handler_url: str
-    handler: str | None = None
+    handler_url: str | None
+    handler: str | None
     payload: Any
     cron_expr: str | None
     every: Seconds | None
@@ -152,7 +153,8 @@ def job_out(job: Job, job_id: str, *, now: Instant) -> JobOut:
         name=d.name,
         namespace=d.namespace,
         owner=d.owner,
-        handler_url=d.handler_url,
+        handler_url=d.handler_url or None,
+        handler=d.handler or None,
         payload=Raw(d.payload.encode()),
         cron_expr=None if cron is None else cron.expression,
         every=seconds(schedule.every_us) if isinstance(schedule, Every) else None,

@@ -63,6 +63,22 @@ class Runner(Protocol):
     async def close(self) -> None: ...
 
 
+class EitherRunner:
+    """HTTP callbacks by one runner, Python functions by another."""
+
+    def __init__(self, callbacks: Runner, functions: Runner) -> None:
+        self._callbacks = callbacks
+        self._functions = functions
+
+    def start(self, call: Call, done: Done) -> Stop:
+        runner = self._functions if call.handling.handler else self._callbacks
+        return runner.start(call, done)
+
+    async def close(self) -> None:
+        await self._functions.close()
+        await self._callbacks.close()
+
+
 class TaskRunner(ABC):
     """A runner whose calls are coroutines: each is a task of its own."""
 

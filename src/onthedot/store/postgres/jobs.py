@@ -18,6 +18,7 @@ from onthedot.core.model import (
     Job,
     NewRun,
     Once,
+    lane_of,
     occurrence,
     rule_of,
     shard_of,
@@ -93,6 +94,10 @@ class Jobs:
         if row is None:
             raise no_such_job(job)
         return job_of(row)
+
+    async def keyed(self, namespace: str, key: str) -> Job | None:
+        row = await self._database.row(SQL["jobs.keyed"], namespace, key)
+        return None if row is None else job_of(row)
 
     async def page(self, *, before: int | None, limit: int) -> list[Job]:
         below = 1 << 62 if before is None else before
@@ -211,6 +216,9 @@ async def _change(
         await db.execute(SQL["jobs.delete"], [number])
         return None
     await db.execute(SQL["jobs.update"], *await _columns(db, change.job, change))
+    if lane_of(change.job.definition) != lane_of(old.definition):
+        for statement in ("jobs.move_live", "jobs.move_waiting"):
+            await db.execute(SQL[statement], number, lane_of(change.job.definition))
     await _place(db, change.job, change)
     return change.job
 
@@ -261,7 +269,7 @@ async def _columns(db: Connection, job: Job, change: Change) -> tuple[Any, ...]:
 
 # In the order of the statements `jobs.insert` and `jobs.update`.
 _JOB_COLUMNS = (
-    *("id", "version", "namespace", "key", "name", "queue", "priority", "rule", "armed"),
+    *("id", "version", "namespace", "key", "name", "lane", "priority", "rule", "armed"),
     *("definition", "payload", "anchor", "since", "skipping_from", "created_at", "updated_at"),
 )
 
@@ -274,7 +282,7 @@ def _row(job: Job, rule: int | None, armed: bool) -> tuple[Any, ...]:
         definition.namespace,
         definition.key,
         definition.name,
-        definition.queue,
+        lane_of(definition),
         definition.priority,
         rule,
         armed,

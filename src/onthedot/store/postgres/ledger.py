@@ -12,11 +12,10 @@ from onthedot.core.states import is_over
 from onthedot.store.postgres.database import Connection, Database
 from onthedot.store.postgres.statements import SQL
 from onthedot.store.refusals import no_such_run
-from onthedot.store.rows import live_attempt, live_run, past_attempt, past_run
+from onthedot.store.rows import depths_of, live_attempt, live_run, past_attempt, past_run
 from onthedot.store.values import (
     Backlog,
     Overview,
-    QueueDepth,
     RunStory,
     RunView,
     Totals,
@@ -68,7 +67,7 @@ class Ledger:
         async def verb(db: Connection) -> Backlog:
             rows = await db.fetch(SQL["ledger.depths"], now, most)
             waiting, dead, aside = await db.fetchrow(SQL["ledger.backlog"], most)
-            depths = [QueueDepth(*row) for row in rows]
+            depths = depths_of(tuple(row) for row in rows)
             return Backlog(queues=depths, waiting=waiting, dead_letters=dead, set_aside=aside)
 
         return await self._database.snapshot(verb)

@@ -21,7 +21,8 @@ class Nodes:
             await self._database.value(
                 SQL["nodes.join"],
                 *(facts.boot_id, facts.host, facts.pid, facts.process, ",".join(facts.roles)),
-                *(facts.slots, facts.version, ",".join(facts.queues), now),
+                *(facts.slots, facts.version, ",".join(facts.queues)),
+                *(",".join(facts.functions), now),
             )
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from onthedot.core.instants import Instant
-from onthedot.core.model import LeasedRun, Outcome, RunRef
+from onthedot.core.model import Lanes, LeasedRun, Outcome, RunRef
 from onthedot.store.codec import STATUS_OF_CODE
 from onthedot.store.postgres.database import Connection, Database
 from onthedot.store.postgres.jobs import keep_answer, kept_answer
@@ -45,15 +45,16 @@ class Runs:
     ) -> Promoted:
         rows = await self._database.rows(
             SQL["runs.promote"],
-            *(sorted(shards), until, lessee.node, lessee.own, limit, now, list(lessee.queues)),
+            *(sorted(shards), until, lessee.node, lessee.own, limit, now),
+            *(lessee.lanes.queues, sorted(lessee.lanes.functions)),
         )
         leased = [LeasedRun(*row[:11]) for row in map(tuple, rows) if row[11]]
         return Promoted(leased, len(rows), tuple(row[6] for row in rows if not row[11]))
 
-    async def lease(
-        self, node: int, queues: tuple[str, ...], *, limit: int, now: Instant
-    ) -> list[LeasedRun]:
-        rows = await self._database.rows(SQL["runs.lease"], node, list(queues), limit, now)
+    async def lease(self, node: int, lanes: Lanes, *, limit: int, now: Instant) -> list[LeasedRun]:
+        functions = sorted(lanes.functions)
+        values = (node, lanes.queues, functions, limit, now)
+        rows = await self._database.rows(SQL["runs.lease"], *values)
         return [LeasedRun(*row) for row in rows]
 
     async def started(self, node: int, starts: Mapping[RunRef, Instant]) -> None:

@@ -16,6 +16,7 @@ from onthedot.core.model import (
     Job,
     NewRun,
     Once,
+    lane_of,
     occurrence,
     rule_of,
 )
@@ -61,6 +62,13 @@ class Jobs:
 
     async def get(self, job: int) -> Job:
         return await self._database.read(lambda db: get_job(db, job))
+
+    async def keyed(self, namespace: str, key: str) -> Job | None:
+        def look(db: sqlite3.Connection) -> Job | None:
+            row = db.execute(SQL["jobs.keyed"], (namespace, key)).fetchone()
+            return None if row is None else job_of(row)
+
+        return await self._database.read(look)
 
     async def page(self, *, before: int | None, limit: int) -> list[Job]:
         bounds = {"before": 1 << 62 if before is None else before, "limit": limit}
@@ -159,6 +167,10 @@ def _change(
         db.execute(SQL["jobs.delete"], (job,))
         return None
     db.execute(SQL["jobs.update"], _columns(db, change.job, change))
+    lane = lane_of(change.job.definition)
+    if lane != lane_of(old.definition):
+        db.execute(SQL["jobs.move_live"], (job, lane))
+        db.execute(SQL["jobs.move_waiting"], (job, lane))
     _place(db, change.job, change)
     return change.job
 
@@ -216,7 +228,7 @@ def _columns(db: sqlite3.Connection, job: Job, change: Change) -> dict[str, Any]
         "namespace": definition.namespace,
         "key": definition.key,
         "name": definition.name,
-        "queue": definition.queue,
+        "lane": lane_of(definition),
         "priority": definition.priority,
         "rule": None if rule is None else intern_rule(db, rule),
         "armed": change.entry is not None,

@@ -10,14 +10,13 @@ from typing import Any
 from onthedot.core.instants import Instant
 from onthedot.core.model import SHARDS, is_occurrence
 from onthedot.store.refusals import no_such_run
-from onthedot.store.rows import live_attempt, live_run, past_attempt, past_run
+from onthedot.store.rows import depths_of, live_attempt, live_run, past_attempt, past_run
 from onthedot.store.sqlite.database import Database
 from onthedot.store.sqlite.statements import SQL
 from onthedot.store.values import (
     AttemptView,
     Backlog,
     Overview,
-    QueueDepth,
     RunStory,
     RunView,
     Totals,
@@ -99,12 +98,13 @@ def _attempts(db: sqlite3.Connection, job: int, run: int, now: Instant) -> list[
 
 
 def _backlog(db: sqlite3.Connection, most: int, now: Instant) -> Backlog:
-    queues = []
-    for (queue,) in db.execute(SQL["runs.queues_with_work"]).fetchall():
-        bounds = {"queue": queue, "now": now, "most": most}
+    depths = []
+    for (lane,) in db.execute(SQL["runs.lanes_with_work"]).fetchall():
+        bounds = {"lane": lane, "now": now, "most": most}
         count, oldest = db.execute(SQL["ledger.depth"], bounds).fetchone()
         if count:
-            queues.append(QueueDepth(queue, count, oldest))
+            depths.append((lane, count, oldest))
+    queues = depths_of(depths)
     waiting, dead, aside = db.execute(SQL["ledger.backlog"], {"most": most}).fetchone()
     return Backlog(queues=queues, waiting=waiting, dead_letters=dead, set_aside=aside)
 

@@ -49,7 +49,8 @@ def require_alive(db: sqlite3.Connection, node: int) -> None:
 
 
 def _join(db: sqlite3.Connection, facts: NodeFacts, now: Instant) -> int:
-    lists = {"roles": ",".join(facts.roles), "queues": ",".join(facts.queues)}
+    names = ("roles", "queues", "functions")
+    lists = {name: ",".join(getattr(facts, name)) for name in names}
     row = asdict(facts) | lists | {"now": now}
     number = db.execute(SQL["nodes.join"], row).lastrowid
     assert number is not None

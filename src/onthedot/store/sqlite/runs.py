@@ -9,12 +9,14 @@ from typing import NamedTuple, NoReturn
 from onthedot.core.instants import Instant
 from onthedot.core.model import (
     NUMBER_MAX,
+    Lanes,
     LeasedRun,
     NewRun,
     Outcome,
     RunRef,
     created_run,
     is_occurrence,
+    lane_of,
     shard_of,
 )
 from onthedot.core.states import Status
@@ -42,7 +44,7 @@ class Waiting(NamedTuple):
     job: int
     run: int
     version: int
-    queue: str
+    lane: str
     priority: int
     due: Instant
     at: Instant
@@ -81,10 +83,8 @@ class Runs:
             lambda db: _promote(db, _coming(db, shards, until, limit), lessee, now)
         )
 
-    async def lease(
-        self, node: int, queues: tuple[str, ...], *, limit: int, now: Instant
-    ) -> list[LeasedRun]:
-        return await self._database.write(lambda db: _lease(db, node, queues, limit, now))
+    async def lease(self, node: int, lanes: Lanes, *, limit: int, now: Instant) -> list[LeasedRun]:
+        return await self._database.write(lambda db: _lease(db, node, lanes, limit, now))
 
     async def started(self, node: int, starts: Mapping[RunRef, Instant]) -> None:
         rows = [(at, ref.job, ref.run, node, ref.fence) for ref, at in starts.items()]
@@ -128,7 +128,7 @@ def _enqueue(
     definition = found.definition
     number = free_number(db, job, now)
     run = NewRun(
-        *(job, number, found.version, definition.queue, definition.priority, due, due), payload
+        *(job, number, found.version, lane_of(definition), definition.priority, due, due), payload
     )
     if due > now:
         insert_waiting(db, run)
@@ -177,12 +177,12 @@ def _promote(
             # An edit must know that this instant is claimed, as it does of those in the clock.
             bounds = {"shard": shard_of(row.job), "until": row.at}
             db.execute(SQL["clock.raise_horizon"], bounds)
-        takes = len(leased) < lessee.own and (not lessee.queues or row.queue in lessee.queues)
-        owner = lessee.node if takes else None
         current = db.execute(SQL["runs.job_of"], (row.job,)).fetchone()
+        version, lane, _ = current or (row.version, row.lane, row.priority)
+        takes = len(leased) < lessee.own and lessee.lanes.take(lane)
+        owner = lessee.node if takes else None
         run = LeasedRun._make(row[:-1])._replace(
-            version=row.version if current is None else current[0],
-            fence=row.fence + (owner is not None),
+            version=version, lane=lane, fence=row.fence + (owner is not None)
         )
         db.execute(SQL["runs.insert_live"], (*run, None, owner))
         if owner is not None:
@@ -198,13 +198,13 @@ def _miss(db: sqlite3.Connection, row: Waiting, now: Instant) -> None:
 
 
 def _lease(
-    db: sqlite3.Connection, node: int, queues: tuple[str, ...], limit: int, now: Instant
+    db: sqlite3.Connection, node: int, lanes: Lanes, limit: int, now: Instant
 ) -> list[LeasedRun]:
     require_alive(db, node)
-    wanted = queues or [queue for (queue,) in db.execute(SQL["runs.queues_with_work"])]
+    wanted = [lane for (lane,) in db.execute(SQL["runs.lanes_with_work"]) if lanes.take(lane)]
     free: list[tuple[Instant, int, int]] = []
-    for queue in wanted:
-        bounds = {"queue": queue, "now": now, "limit": limit}
+    for lane in wanted:
+        bounds = {"lane": lane, "now": now, "limit": limit}
         free += [(rank, job, run) for job, run, rank in db.execute(SQL["runs.free"], bounds)]
     leased = []
     for _, job, run in sorted(free)[:limit]:
@@ -308,11 +308,11 @@ def _history_row(outcome: Outcome, row: tuple[object, ...], node: int) -> tuple[
 
 
 def _wait_for_retry(db: sqlite3.Connection, outcome: Outcome, row: tuple[object, ...]) -> None:
-    version, queue, priority, due, rescues, payload = row
+    version, lane, priority, due, rescues, payload = row
     db.execute(
         SQL["runs.insert_waiting"],
         (
-            *(outcome.job, outcome.run, version, queue, priority, due, outcome.retry_at),
+            *(outcome.job, outcome.run, version, lane, priority, due, outcome.retry_at),
             *(outcome.attempt + 1, rescues, outcome.fence + 1, payload, None),
         ),
     )

@@ -11,7 +11,7 @@ create table installation (id text not null);
 create type clock_entry as (shard smallint, due bigint, job bigint, version integer, rule integer);
 create type clock_row as (shard smallint, slot bigint, id bigint);
 create type new_run as (
-  job bigint, run bigint, version integer, queue text, priority smallint, due bigint, at bigint,
+  job bigint, run bigint, version integer, lane text, priority smallint, due bigint, at bigint,
   payload text, expires bigint
 );
 create type outcome as (
@@ -40,7 +40,7 @@ create table job (
   namespace text not null,
   key text,
   name text not null,
-  queue text not null,
+  lane text not null,
   priority smallint not null,
   rule integer,
   armed boolean not null,
@@ -118,7 +118,7 @@ create table run (
   job bigint not null,
   run bigint not null,
   version integer not null,
-  queue text not null,
+  lane text not null,
   priority smallint not null,
   due bigint not null,
   at bigint not null,
@@ -132,13 +132,13 @@ create table run (
   primary key (job, run)
 );
 -- No index on owner: it would cost every run an entry, and only a rescue looks for it.
-create index run_free on run (queue, (at - priority * 60000000::bigint)) where owner is null;
+create index run_free on run (lane, (at - priority * 60000000::bigint)) where owner is null;
 
 create table waiting (
   job bigint not null,
   run bigint not null,
   version integer not null,
-  queue text not null,
+  lane text not null,
   priority smallint not null,
   due bigint not null,
   at bigint not null,
@@ -215,6 +215,7 @@ create table node (
   slots integer not null,
   version text not null,
   queues text not null,
+  functions text not null,
   joined_at bigint not null,
   beat_at bigint not null,
   running integer not null default 0,

@@ -91,22 +91,22 @@ begin
   end if;
   -- A first version that has not ended never had a rival for an instant: nothing to look for.
   if known_cuts = 0 then
-    insert into run (job, run, version, queue, priority, due, at, attempt, rescues, fence, owner)
-    select job, run, version, queue, priority, due, at, 1, 0, (place <= own)::integer,
+    insert into run (job, run, version, lane, priority, due, at, attempt, rescues, fence, owner)
+    select job, run, version, lane, priority, due, at, 1, 0, (place <= own)::integer,
       case when place <= own then node_ end
     from unnest(runs_) with ordinality
-      as x(job, run, version, queue, priority, due, at, payload, expires, place)
+      as x(job, run, version, lane, priority, due, at, payload, expires, place)
     where version = 1;
     get diagnostics made = row_count;
   end if;
   if made < cardinality(runs_) then
     -- An instant of one schedule may have been one of another schedule of the same job: whoever came
     -- first accounts for it.
-    insert into run (job, run, version, queue, priority, due, at, attempt, rescues, fence, owner)
-    select x.job, x.run, version, queue, priority, due, at, 1, 0, (place <= own)::integer,
+    insert into run (job, run, version, lane, priority, due, at, attempt, rescues, fence, owner)
+    select x.job, x.run, version, lane, priority, due, at, 1, 0, (place <= own)::integer,
       case when place <= own then node_ end
     from unnest(runs_) with ordinality
-      as x(job, run, version, queue, priority, due, at, payload, expires, place)
+      as x(job, run, version, lane, priority, due, at, payload, expires, place)
     where (known_cuts > 0 or version > 1)
       and not exists (select from history h where h.job = x.job and h.run = x.run)
       and not exists (select from waiting w where w.job = x.job and w.run = x.run)
@@ -142,7 +142,7 @@ begin
   ) r on true;
   select exists (select from signal where node = node_) into wishes;
   with held as materialized (
-    select g.*, run.version, run.queue, run.priority, run.due, run.rescues, run.payload,
+    select g.*, run.version, run.lane, run.priority, run.due, run.rescues, run.payload,
       case when wishes then (select s.reason from signal s where s.node = node_ and s.job = g.job and s.run = g.run) end as wish
     from rows from (unnest(tids), unnest(outcomes_))
       as g(tid, job, run, attempt, fence, status, started, finished, error, output, reason, retry)
@@ -166,8 +166,8 @@ begin
       case when retry is not null and again is null then wish else reason end
     from settled
   ), once_more as (
-    insert into waiting (job, run, version, queue, priority, due, at, attempt, rescues, fence, payload)
-    select job, run, version, queue, priority, due, again, attempt + 1, rescues, fence + 1, payload
+    insert into waiting (job, run, version, lane, priority, due, at, attempt, rescues, fence, payload)
+    select job, run, version, lane, priority, due, again, attempt + 1, rescues, fence + 1, payload
     from settled
     where again is not null
   ), buried as (
@@ -190,12 +190,21 @@ begin
   return next;
 end $$;
 
+-- Whether a worker that subscribes to these queues (none given: to all) and has these Python functions
+-- takes a lane: a queue, and for a run that calls a function its name after a bar.
+create function is_taken_by(lane text, queues_ text[], functions_ text[]) returns boolean
+language sql immutable parallel safe as $$
+  select (cardinality(queues_) = 0 or split_part(lane, '|', 1) = any(queues_))
+    and (strpos(lane, '|') = 0 or split_part(lane, '|', 2) = any(functions_))
+$$;
+
 -- Waiting runs that come up: to the live ones, the first `own` of them leased; expired ones are missed.
 create function promote(
-  shards_ smallint[], until_ bigint, node_ bigint, own integer, limit_ integer, now_ bigint, queues_ text[]
+  shards_ smallint[], until_ bigint, node_ bigint, own integer, limit_ integer, now_ bigint,
+  queues_ text[], functions_ text[]
 )
 returns table (
-  job bigint, run bigint, version integer, queue text, priority smallint, due bigint, at bigint,
+  job bigint, run bigint, version integer, lane text, priority smallint, due bigint, at bigint,
   attempt integer, rescues integer, fence integer, payload text, is_mine boolean
 ) language plpgsql as $$
 #variable_conflict use_column
@@ -227,26 +236,26 @@ begin
     from coming
     where attempt = 1 and expires < now_
   ), ready as materialized (
-    select c.*, coalesce(j.version, c.version) as current,
+    select c.*, coalesce(j.version, c.version) as current, coalesce(j.lane, c.lane) as current_lane,
       w.wanted and row_number() over (partition by w.wanted order by c.at, c.job, c.run) <= own as mine
     from coming c
-    cross join lateral (select cardinality(queues_) = 0 or c.queue = any(queues_) as wanted) w
     left join job j on j.id = c.job
+    cross join lateral (select is_taken_by(coalesce(j.lane, c.lane), queues_, functions_) as wanted) w
     where not (c.attempt = 1 and coalesce(c.expires < now_, false))
       and not (c.attempt = 1 and c.run % 1024 = 0 and (
         exists (select from run r where r.job = c.job and r.run = c.run)
         or exists (select from history h where h.job = c.job and h.run = c.run)))
   ), live as (
-    insert into run (job, run, version, queue, priority, due, at, attempt, rescues, fence, payload, owner)
-    select job, run, current, queue, priority, due, at, attempt, rescues, fence + mine::integer, payload,
+    insert into run (job, run, version, lane, priority, due, at, attempt, rescues, fence, payload, owner)
+    select job, run, current, current_lane, priority, due, at, attempt, rescues, fence + mine::integer, payload,
       case when mine then node_ end
     from ready
   )
-  select r.job, r.run, r.current, r.queue, r.priority, r.due, r.at, r.attempt, r.rescues,
+  select r.job, r.run, r.current, r.current_lane, r.priority, r.due, r.at, r.attempt, r.rescues,
     r.fence + r.mine::integer, r.payload, r.mine
   from ready r
   union all
-  select c.job, c.run, c.version, c.queue, c.priority, c.due, c.at, c.attempt, c.rescues, c.fence, c.payload, false
+  select c.job, c.run, c.version, c.lane, c.priority, c.due, c.at, c.attempt, c.rescues, c.fence, c.payload, false
   from coming c
   where not exists (select from ready r where r.job = c.job and r.run = c.run)
   order by 7, 1, 2;
@@ -254,9 +263,9 @@ end $$;
 
 -- Unowned due runs, highest rank first. Candidates are chosen without locks and locked afterwards:
 -- locking while sorting would hold more rows than are taken.
-create function lease(node_ bigint, queues_ text[], limit_ integer, now_ bigint)
+create function lease(node_ bigint, queues_ text[], functions_ text[], limit_ integer, now_ bigint)
 returns table (
-  job bigint, run bigint, version integer, queue text, priority smallint, due bigint, at bigint,
+  job bigint, run bigint, version integer, lane text, priority smallint, due bigint, at bigint,
   attempt integer, rescues integer, fence integer, payload text
 ) language plpgsql set jit = off set enable_seqscan = off as $$
 #variable_conflict use_column
@@ -268,20 +277,18 @@ begin
   foreach width in array array[limit_, 16 * limit_] loop
     return query
     with recursive found (name) as (
-      select min(r.queue) from run r where r.owner is null
+      select min(r.lane) from run r where r.owner is null
       union all
-      select (select min(r.queue) from run r where r.owner is null and r.queue > f.name) from found f where f.name is not null
+      select (select min(r.lane) from run r where r.owner is null and r.lane > f.name) from found f where f.name is not null
     ), wanted as (
-      select unnest(queues_) as name where cardinality(queues_) > 0
-      union all
-      select name from found where name is not null and cardinality(queues_) = 0
+      select name from found where name is not null and is_taken_by(name, queues_, functions_)
     ), candidates as materialized (
       select c.job, c.run, c.rank
       from wanted w
       cross join lateral (
         select r.job, r.run, r.at - r.priority * 60000000::bigint as rank
         from run r
-        where r.owner is null and r.queue = w.name and r.at <= now_
+        where r.owner is null and r.lane = w.name and r.at <= now_
         order by r.at - r.priority * 60000000::bigint
         limit width
       ) c
@@ -298,12 +305,13 @@ begin
     ), taken as (
       update run r
       set owner = node_, fence = r.fence + 1, started = null,
-        version = coalesce((select j.version from job j where j.id = r.job), r.version)
+        version = coalesce((select j.version from job j where j.id = r.job), r.version),
+        lane = coalesce((select j.lane from job j where j.id = r.job), r.lane)
       from locked l
       where r.ctid = l.tid
-      returning r.job, r.run, r.version, r.queue, r.priority, r.due, r.at, r.attempt, r.rescues, r.fence, r.payload, l.rank
+      returning r.job, r.run, r.version, r.lane, r.priority, r.due, r.at, r.attempt, r.rescues, r.fence, r.payload, l.rank
     )
-    select t.job, t.run, t.version, t.queue, t.priority, t.due, t.at, t.attempt, t.rescues, t.fence, t.payload
+    select t.job, t.run, t.version, t.lane, t.priority, t.due, t.at, t.attempt, t.rescues, t.fence, t.payload
     from taken t
     order by t.rank, t.job, t.run;
     get diagnostics n = row_count;
@@ -401,7 +409,7 @@ create function enqueue(
 ) returns bigint language plpgsql as $$
 declare n integer := 1 + (pg_current_xact_id()::text::bigint % 1023)::integer; at_ bigint := now_; number bigint; j record;
 begin
-  select version, queue, priority into j from job where id = job_ for key share;
+  select version, lane, priority into j from job where id = job_ for key share;
   if not found then return null; end if;
   for i in 1 .. 100000 loop
     number := (at_ << 10) | n;
@@ -410,11 +418,11 @@ begin
       and not exists (select from waiting where job = job_ and run = number) then
       begin
         if due_ > now_ then
-          insert into waiting (job, run, version, queue, priority, due, at, attempt, rescues, fence, payload)
-          values (job_, number, j.version, j.queue, j.priority, due_, due_, 1, 0, 0, payload_);
+          insert into waiting (job, run, version, lane, priority, due, at, attempt, rescues, fence, payload)
+          values (job_, number, j.version, j.lane, j.priority, due_, due_, 1, 0, 0, payload_);
         else
-          insert into run (job, run, version, queue, priority, due, at, attempt, rescues, fence, payload)
-          values (job_, number, j.version, j.queue, j.priority, due_, due_, 1, 0, 0, payload_);
+          insert into run (job, run, version, lane, priority, due, at, attempt, rescues, fence, payload)
+          values (job_, number, j.version, j.lane, j.priority, due_, due_, 1, 0, 0, payload_);
         end if;
         return number;
       exception when unique_violation then

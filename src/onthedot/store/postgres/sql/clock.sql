@@ -31,8 +31,8 @@ join cut on cut.job = x.job and cut.version = x.version
 select fire($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 
 -- name: clock.insert_waiting
-insert into waiting (job, run, version, queue, priority, due, at, attempt, rescues, fence)
-select job, run, version, queue, priority, due, at, 1, 0, 0
+insert into waiting (job, run, version, lane, priority, due, at, attempt, rescues, fence)
+select job, run, version, lane, priority, due, at, 1, 0, 0
 from unnest($1::new_run[]) as x
 where not exists (select from history h where h.job = x.job and h.run = x.run)
   and not exists (select from run r where r.job = x.job and r.run = x.run)

@@ -19,14 +19,14 @@ for update
 select exists (select from waiting where job = $1 and run = $2 and attempt = 1)
 
 -- name: jobs.insert
-insert into job (id, version, namespace, key, name, queue, priority, rule, armed, definition, payload,
+insert into job (id, version, namespace, key, name, lane, priority, rule, armed, definition, payload,
   anchor, since, skipping_from, created_at, updated_at)
 overriding system value
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
 
 -- name: jobs.update
 update job
-set version = $2, namespace = $3, key = $4, name = $5, queue = $6, priority = $7, rule = $8, armed = $9,
+set version = $2, namespace = $3, key = $4, name = $5, lane = $6, priority = $7, rule = $8, armed = $9,
   definition = $10, payload = $11, anchor = $12, since = $13, skipping_from = $14, created_at = $15, updated_at = $16
 where id = $1
 
@@ -45,6 +45,22 @@ from job
 where id < $1
 order by id desc
 limit $2
+
+-- name: jobs.move_live
+-- why: what nobody has leased yet takes the current version when it is, so it stands in its lane
+update run
+set lane = $2
+where job = $1 and owner is null
+
+-- name: jobs.move_waiting
+update waiting
+set lane = $2
+where job = $1
+
+-- name: jobs.keyed
+select id, version, definition, payload, anchor, since, skipping_from, created_at, updated_at
+from job
+where namespace = $1 and key = $2
 
 -- name: jobs.by_key
 select id

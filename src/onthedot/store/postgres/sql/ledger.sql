@@ -107,18 +107,18 @@ join job j on j.id = a.job and j.version = a.version
 where a.job = $1
 
 -- name: ledger.depths
--- why: a skip scan over the partial index, one probe a queue; a limit inside each count, since a
+-- why: a skip scan over the partial index, one probe a lane; a limit inside each count, since a
 -- scrape must not read millions of rows
 with recursive found (name) as (
-  select min(r.queue) from run r where r.owner is null
+  select min(r.lane) from run r where r.owner is null
   union all
-  select (select min(r.queue) from run r where r.owner is null and r.queue > f.name) from found f where f.name is not null
+  select (select min(r.lane) from run r where r.owner is null and r.lane > f.name) from found f where f.name is not null
 )
 select f.name, d.runs, d.oldest
 from found f
 cross join lateral (
   select count(*) as runs, min(q.at) as oldest
-  from (select r.at from run r where r.owner is null and r.queue = f.name and r.at <= $1 limit $2) q
+  from (select r.at from run r where r.owner is null and r.lane = f.name and r.at <= $1 limit $2) q
 ) d
 where f.name is not null and d.runs > 0
 

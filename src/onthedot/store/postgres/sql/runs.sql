@@ -2,7 +2,7 @@
 select enqueue($1, $2, $3, $4)
 
 -- name: runs.insert_waiting
-insert into waiting (job, run, version, queue, priority, due, at, attempt, rescues, fence, payload, expires)
+insert into waiting (job, run, version, lane, priority, due, at, attempt, rescues, fence, payload, expires)
 values ($1, $2, $3, $4, $5, $6, $7, 1, 0, 0, $8, $9)
 
 -- name: runs.is_taken
@@ -15,12 +15,12 @@ delete from waiting
 where job = $1 and run = $2
 
 -- name: runs.promote
-select job, run, version, queue, priority, due, at, attempt, rescues, fence, payload, is_mine
-from promote($1, $2, $3, $4, $5, $6, $7)
+select job, run, version, lane, priority, due, at, attempt, rescues, fence, payload, is_mine
+from promote($1, $2, $3, $4, $5, $6, $7, $8)
 
 -- name: runs.lease
-select job, run, version, queue, priority, due, at, attempt, rescues, fence, payload
-from lease($1, $2, $3, $4)
+select job, run, version, lane, priority, due, at, attempt, rescues, fence, payload
+from lease($1, $2, $3, $4, $5)
 
 -- name: runs.require_alive
 select require_alive($1)

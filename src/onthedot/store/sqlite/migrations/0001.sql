@@ -11,7 +11,7 @@ create table shard (id integer primary key, horizon integer not null) strict;
 create table rule (id integer primary key, spec text not null unique) strict;
 
 -- Definitions. autoincrement: a number is never used again, since history outlives its job.
--- armed: this version has an entry in the clock. queue, priority: copies for the verbs that make runs.
+-- armed: this version has an entry in the clock. lane, priority: copies for the verbs that make runs.
 -- since: this version accounts for what is due after it. skipping_from: set while a pause holds occurrences back; all that fall due after it are skipped.
 create table job (
   id integer primary key autoincrement,
@@ -19,7 +19,7 @@ create table job (
   namespace text not null,
   key text,
   name text not null,
-  queue text not null,
+  lane text not null,
   priority integer not null,
   rule integer,
   armed integer not null,
@@ -81,7 +81,7 @@ create table run (
   job integer not null,
   run integer not null,
   version integer not null,
-  queue text not null,
+  lane text not null,
   priority integer not null,
   due integer not null,
   at integer not null,
@@ -95,14 +95,14 @@ create table run (
   primary key (job, run)
 ) strict, without rowid;
 -- The order in which workers lease: 60 s of waiting outweigh one level of priority.
-create index run_free on run (queue, at - priority * 60000000) where owner is null;
+create index run_free on run (lane, at - priority * 60000000) where owner is null;
 
 -- Waiting runs: delayed, one-off, retried. The same columns; none has an owner.
 create table waiting (
   job integer not null,
   run integer not null,
   version integer not null,
-  queue text not null,
+  lane text not null,
   priority integer not null,
   due integer not null,
   at integer not null,
@@ -183,6 +183,7 @@ create table node (
   slots integer not null,
   version text not null,
   queues text not null,
+  functions text not null,
   joined_at integer not null,
   beat_at integer not null,
   running integer not null default 0,

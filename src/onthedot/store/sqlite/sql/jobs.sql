@@ -1,7 +1,7 @@
 -- name: jobs.insert
-insert into job (version, namespace, key, name, queue, priority, rule, armed, definition, payload,
+insert into job (version, namespace, key, name, lane, priority, rule, armed, definition, payload,
   anchor, since, skipping_from, created_at, updated_at)
-values (1, :namespace, :key, :name, :queue, :priority, :rule, :armed, :definition, :payload,
+values (1, :namespace, :key, :name, :lane, :priority, :rule, :armed, :definition, :payload,
   :anchor, :since, :skipping_from, :created_at, :updated_at)
 
 -- name: jobs.next_number
@@ -10,7 +10,7 @@ select coalesce((select seq from sqlite_sequence where name = 'job'), 0) + 1
 
 -- name: jobs.update
 update job
-set version = :version, namespace = :namespace, key = :key, name = :name, queue = :queue, priority = :priority, rule = :rule,
+set version = :version, namespace = :namespace, key = :key, name = :name, lane = :lane, priority = :priority, rule = :rule,
   armed = :armed, definition = :definition, payload = :payload, anchor = :anchor, since = :since,
   skipping_from = :skipping_from, updated_at = :updated_at
 where id = :id
@@ -41,6 +41,22 @@ select s.horizon,
   exists (select 1 from waiting where job = :job and run = :run and attempt = 1)
 from shard s
 where s.id = :shard
+
+-- name: jobs.move_live
+-- why: what nobody has leased yet takes the current version when it is, so it stands in its lane
+update run
+set lane = ?2
+where job = ?1 and owner is null
+
+-- name: jobs.move_waiting
+update waiting
+set lane = ?2
+where job = ?1
+
+-- name: jobs.keyed
+select id, version, definition, payload, anchor, since, skipping_from, created_at, updated_at
+from job
+where namespace = ? and key = ?
 
 -- name: jobs.by_key
 select id

@@ -107,7 +107,7 @@ where a.job = :job
 
 -- name: ledger.depth
 select count(*), min(at)
-from (select at from run where owner is null and queue = :queue and at <= :now limit :most)
+from (select at from run where owner is null and lane = :lane and at <= :now limit :most)
 
 -- name: ledger.backlog
 -- why: a limit inside each count: a scrape must not read millions of rows

@@ -1,9 +1,9 @@
 -- name: runs.insert_live
-insert into run (job, run, version, queue, priority, due, at, attempt, rescues, fence, payload, expires, owner)
+insert into run (job, run, version, lane, priority, due, at, attempt, rescues, fence, payload, expires, owner)
 values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: runs.insert_waiting
-insert into waiting (job, run, version, queue, priority, due, at, attempt, rescues, fence, payload, expires)
+insert into waiting (job, run, version, lane, priority, due, at, attempt, rescues, fence, payload, expires)
 values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: runs.is_taken
@@ -23,12 +23,12 @@ from (
 )
 
 -- name: runs.job_of
-select version, queue, priority
+select version, lane, priority
 from job
 where id = ?
 
 -- name: runs.coming
-select job, run, version, queue, priority, due, at, attempt, rescues, fence, payload, expires
+select job, run, version, lane, priority, due, at, attempt, rescues, fence, payload, expires
 from waiting
 where job % 16 = :shard and at <= :until
 order by at, job, run
@@ -42,33 +42,34 @@ where job = ? and run = ?
 delete from run
 where job = ? and run = ?
 
--- name: runs.queues_with_work
--- why: a skip scan over the partial index, one probe a queue, however many runs wait in each
-with recursive queues (queue) as (
-  select min(queue) from run where owner is null
+-- name: runs.lanes_with_work
+-- why: a skip scan over the partial index, one probe a lane, however many runs wait in each
+with recursive lanes (lane) as (
+  select min(lane) from run where owner is null
   union all
-  select (select min(r.queue) from run r where r.owner is null and r.queue > q.queue)
-  from queues q
-  where q.queue is not null
+  select (select min(r.lane) from run r where r.owner is null and r.lane > q.lane)
+  from lanes q
+  where q.lane is not null
 )
-select queue
-from queues
-where queue is not null
+select lane
+from lanes
+where lane is not null
 
 -- name: runs.free
 -- why: the order of the partial index is the order of leasing; ties by number make it repeatable
 select job, run, at - priority * 60000000 as rank
 from run
-where owner is null and queue = :queue and at <= :now
+where owner is null and lane = :lane and at <= :now
 order by at - priority * 60000000, job, run
 limit :limit
 
 -- name: runs.lease
 update run
 set owner = :node, fence = fence + 1, started = null,
-  version = coalesce((select version from job where id = :job), version)
+  version = coalesce((select version from job where id = :job), version),
+  lane = coalesce((select lane from job where id = :job), lane)
 where job = :job and run = :run and owner is null
-returning job, run, version, queue, priority, due, at, attempt, rescues, fence, payload
+returning job, run, version, lane, priority, due, at, attempt, rescues, fence, payload
 
 -- name: runs.started
 update run
@@ -79,7 +80,7 @@ where job = ? and run = ? and owner = ? and fence = ? and started is null
 -- why: deleting under the fence and attempt is the check; a late writer deletes nothing
 delete from run
 where job = :job and run = :run and owner = :node and fence = :fence and attempt = :attempt
-returning version, queue, priority, due, rescues, payload
+returning version, lane, priority, due, rescues, payload
 
 -- name: runs.finish_plainly
 -- why: the parameters are an outcome and the node; together with the delete below the same check, for

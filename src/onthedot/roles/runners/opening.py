@@ -1,0 +1,38 @@
+"""What executes runs in this process: callbacks always, Python functions where an app is named."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from onthedot import __version__
+from onthedot.clock import Clock
+from onthedot.errors import CannotStart
+from onthedot.roles.declaring import declare
+from onthedot.roles.runners import EitherRunner, Runner
+from onthedot.roles.runners.child import CannotLoad
+from onthedot.roles.runners.functions import FunctionRunner
+from onthedot.roles.runners.http import HttpRunner
+from onthedot.store.contract import Store
+
+
+class Executing(NamedTuple):
+    """A runner, and the names of the Python functions that it has."""
+
+    runner: Runner
+    functions: frozenset[str] = frozenset()
+
+
+async def open_runner(app: str | None, count: int, *, store: Store, clock: Clock) -> Executing:
+    """The jobs that the app declares are brought into the store. `count` 0: as many runner
+    processes as are sensible.
+    """
+    callbacks = HttpRunner(version=__version__)
+    if not app:
+        return Executing(callbacks)
+    try:
+        functions = await FunctionRunner.open(app, count or None)
+    except CannotLoad as error:
+        await callbacks.close()
+        raise CannotStart(f"{error}", hint="Mend the code, or name another app.") from None
+    await declare(store, functions.jobs, app=app, clock=clock)
+    return Executing(EitherRunner(callbacks, functions), functions.functions)

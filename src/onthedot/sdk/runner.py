@@ -1,0 +1,213 @@
+"""A runner process: imports the user's code, says what it has, and calls what it is told to.
+
+Started by a worker as `python -m onthedot.sdk.runner module:app FD`. Coroutines run on its loop,
+functions in its threads. It ends when the pipe does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from onthedot.clock import SystemClock
+from onthedot.errors import Invalid, OnthedotError
+from onthedot.sdk.app import App, Function, outcome_of
+from onthedot.sdk.context import Context, Fail
+from onthedot.wire.pipe import (
+    Begin,
+    Blocked,
+    End,
+    Frames,
+    FromRunner,
+    Hello,
+    Refusal,
+    frame,
+    to_runner,
+)
+
+THREADS = 10
+CLOCK = SystemClock()
+BLOCKED_S = 1.0
+OUTPUT_BYTES_MAX = 256 * 1024
+
+
+def load(reference: str) -> App:
+    """The app that `module:attribute` names. Raises Invalid if there is none."""
+    module_name, _, attribute = reference.partition(":")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        found = getattr(importlib.import_module(module_name), attribute or "app")
+    except (ImportError, AttributeError) as error:
+        raise Invalid(
+            f"cannot load {reference}: {error}",
+            hint="Name a module and the App in it: --app package.module:app.",
+        ) from error
+    if not isinstance(found, App):
+        raise Invalid(f"{reference} is a {type(found).__name__}, not an App")
+    return found
+
+
+class Runner(asyncio.Protocol):
+    def __init__(self, app: App) -> None:
+        self.gone = asyncio.Event()
+        self._app = app
+        self._frames = Frames()
+        self._tasks: dict[int, asyncio.Task[End]] = {}
+        self._under_way: dict[int, tuple[Function[Any, Any], Context]] = {}
+        self._said: list[FromRunner] = []
+        self._transport: asyncio.Transport | None = None
+        self.current = ""
+        self.beat = 0.0
+
+    # What asyncio calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        jobs = [function.declaration() for function in self._app.functions.values()]
+        self.say(Hello(sorted(self._app.functions), jobs))
+
+    def data_received(self, data: bytes) -> None:
+        for body in self._frames.feed(data):
+            for message in to_runner(body):
+                if isinstance(message, Begin):
+                    self._begin(message)
+                elif message.number in self._tasks:
+                    self._halt(message.number)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.gone.set()
+
+    def say(self, message: FromRunner) -> None:
+        if not self._said:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._said.append(message)
+
+    # Inside
+
+    def _flush(self) -> None:
+        said, self._said = self._said, []
+        if self._transport is not None:
+            self._transport.write(frame(list(said)))
+
+    def _halt(self, number: int) -> None:
+        """A coroutine is cancelled. A thread cannot be: it is told, and ends when it likes; the
+        worker does not wait for long.
+        """
+        function, context = self._under_way[number]
+        context.halt.set()
+        if function.is_coroutine:
+            self._tasks[number].cancel()
+
+    def _begin(self, begin: Begin) -> None:
+        function = self._app.functions[begin.function]
+        context = Context(
+            run_id=begin.run_id,
+            job_id=begin.job_id,
+            attempt=begin.attempt,
+            scheduled_us=begin.scheduled_for,
+        )
+        self._under_way[begin.number] = function, context
+        task = asyncio.get_running_loop().create_task(self._run(begin, function, context))
+        self._tasks[begin.number] = task
+        task.add_done_callback(lambda ended: self._ended(begin.number, ended))
+
+    def _ended(self, number: int, task: asyncio.Task[End]) -> None:
+        del self._tasks[number]
+        _, context = self._under_way.pop(number)
+        stopped = task.cancelled() or context.cancelled
+        self.say(End(number, stopped=True) if stopped else task.result())
+
+    async def _run(self, begin: Begin, function: Function[Any, Any], context: Context) -> End:
+        try:
+            call = function.bound(begin.payload, context)
+        except OnthedotError as error:
+            return End(begin.number, error=str(error), retryable=False)
+        return await self._call(begin.number, function, call)
+
+    async def _call(self, number: int, function: Function[Any, Any], call: Any) -> End:
+        self.current = function.name
+        try:
+            result = await outcome_of(call, function.is_coroutine)
+            return End(number, output=_output(result))
+        except asyncio.CancelledError:
+            raise
+        except Fail as error:
+            return End(number, error=f"{error}", retryable=False)
+        except Exception as error:  # noqa: BLE001  (whatever a function raises is the failure of its run)
+            return End(number, error=_in_words(error))
+
+
+def _output(result: Any) -> str | None:
+    if result is None:
+        return None
+    text = msgspec.json.encode(result).decode()
+    if len(text) > OUTPUT_BYTES_MAX:
+        raise ValueError(f"the result is {len(text)} bytes long; {OUTPUT_BYTES_MAX} are kept")
+    return text
+
+
+def _in_words(error: Exception) -> str:
+    """Type and message first, then where: the end of a traceback is what people look for."""
+    trace = "".join(traceback.format_exception(error)[-4:])
+    return f"{type(error).__name__}: {error}\n{trace}"
+
+
+def _watch(runner: Runner, loop: asyncio.AbstractEventLoop, main: int) -> None:
+    """From a thread: name whoever holds up the loop."""
+    said = 0.0
+    while True:
+        time.sleep(BLOCKED_S / 4)
+        silent = CLOCK.monotonic() - runner.beat
+        if runner.beat and silent > BLOCKED_S and runner.beat != said:
+            said = runner.beat
+            stack = traceback.extract_stack(sys._current_frames()[main])
+            where = f"{stack[-1].filename}:{stack[-1].lineno} in {stack[-1].name}"
+            loop.call_soon_threadsafe(runner.say, Blocked(runner.current, silent, where))
+
+
+async def _serve(app: App, fd: int) -> None:
+    loop = asyncio.get_running_loop()
+    loop.set_default_executor(ThreadPoolExecutor(THREADS, "function"))
+    runner = Runner(app)
+    await loop.create_connection(lambda: runner, sock=socket.socket(fileno=fd))
+    watching = (runner, loop, threading.get_ident())
+    threading.Thread(target=_watch, args=watching, daemon=True).start()
+    while not runner.gone.is_set():
+        runner.beat = CLOCK.monotonic()
+        try:
+            async with asyncio.timeout(BLOCKED_S / 4):
+                await runner.gone.wait()
+        except TimeoutError:
+            continue
+
+
+def main(reference: str, fd: int) -> None:
+    # The worker decides when a runner ends: a Ctrl-C in the terminal goes to all of them.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        app = load(reference)
+    except Exception as error:  # noqa: BLE001  (code that cannot be imported may raise anything)
+        words = f"{error}" if isinstance(error, OnthedotError) else _in_words(error)
+        with socket.socket(fileno=fd) as pipe:
+            pipe.sendall(frame([Refusal(words)]))
+        sys.exit(1)
+    asyncio.run(_serve(app, fd))
+    os._exit(0)  # threads that are still in a function are not waited for
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

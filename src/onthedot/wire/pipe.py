@@ -1,0 +1,105 @@
+"""What a worker and its runner processes say to each other: groups of messages in frames.
+
+A frame is four bytes of length and a list in MessagePack. Whatever has to be said at one moment
+goes out together, so that a run costs a microsecond and not a system call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+LENGTH_BYTES = 4
+FRAME_MAX = 64 * 1024 * 1024
+
+
+class Begin(msgspec.Struct, array_like=True, tag="begin", frozen=True):
+    """Call this function."""
+
+    number: int
+    function: str
+    payload: str
+    run_id: str
+    job_id: str
+    attempt: int
+    scheduled_for: int
+    timeout_us: int
+
+
+class Halt(msgspec.Struct, array_like=True, tag="halt", frozen=True):
+    """Ask a call to end before its time."""
+
+    number: int
+
+
+class Hello(msgspec.Struct, array_like=True, tag="hello", frozen=True):
+    """The first word of a runner: what it can call, and the jobs that the code declares."""
+
+    functions: list[str]
+    jobs: list[dict[str, Any]]
+
+
+class Refusal(msgspec.Struct, array_like=True, tag="refusal", frozen=True):
+    """In the place of a hello: the code cannot be loaded."""
+
+    error: str
+
+
+class End(msgspec.Struct, array_like=True, tag="end", frozen=True):
+    """What a call came to. `stopped`: it ended because it was asked to."""
+
+    number: int
+    error: str | None = None
+    output: str | None = None
+    retryable: bool = True
+    stopped: bool = False
+
+
+class Blocked(msgspec.Struct, array_like=True, tag="blocked", frozen=True):
+    """A coroutine has held up its loop for so long, and stands there."""
+
+    function: str
+    seconds: float
+    where: str
+
+
+ToRunner = Begin | Halt
+FromRunner = Hello | Refusal | End | Blocked
+
+_ENCODER = msgspec.msgpack.Encoder()
+_TO_RUNNER = msgspec.msgpack.Decoder(list[ToRunner])
+_FROM_RUNNER = msgspec.msgpack.Decoder(list[FromRunner])
+
+
+def frame(messages: list[Any]) -> bytes:
+    body = _ENCODER.encode(messages)
+    return len(body).to_bytes(LENGTH_BYTES, "big") + body
+
+
+class Frames:
+    """Cuts a stream of bytes into its frames."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        self._bytes += data
+        while len(self._bytes) >= LENGTH_BYTES:
+            end = LENGTH_BYTES + int.from_bytes(self._bytes[:LENGTH_BYTES], "big")
+            if end > FRAME_MAX:
+                raise ValueError(f"a frame of {end} bytes")
+            if len(self._bytes) < end:
+                return
+            body = bytes(self._bytes[LENGTH_BYTES:end])
+            del self._bytes[:end]
+            yield body
+
+
+def to_runner(body: bytes) -> list[ToRunner]:
+    return _TO_RUNNER.decode(body)
+
+
+def from_runner(body: bytes) -> list[FromRunner]:
+    return _FROM_RUNNER.decode(body)

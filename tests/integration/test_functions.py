@@ -1,0 +1,252 @@
+"""Python functions as jobs, in runner processes of a real server."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.test_server_kit import Stage
+from tests.support.receiver import Receiver
+from tests.support.rest import eventually
+from tests.support.server import ONTHEDOT, Server
+
+APP = """
+import asyncio, os, signal, time
+from onthedot import App, Context
+
+app = App()
+
+
+@app.job(name="tick", every=1)
+async def tick(ctx: Context):
+    return {"attempt": ctx.attempt, "due": ctx.scheduled_for.isoformat()}
+
+
+@app.job(name="greet", retries=0)
+def greet(name: str, times: int = 1) -> str:
+    return f"hello {name}" * times
+
+
+@app.job(name="flaky", retries=2, backoff={"initial": 0.1, "factor": 1, "max": 0.1})
+async def flaky(ctx):
+    if ctx.attempt < 3:
+        raise LookupError(f"not yet: {ctx.attempt}")
+    return ctx.attempt
+
+
+@app.job(name="hopeless", retries=5)
+def hopeless(ctx):
+    ctx.fail("no card on file")
+
+
+@app.job(name="stubborn", timeout=0.5, retries=0)
+def stubborn():
+    time.sleep(60)
+
+
+@app.job(name="patient")
+async def patient():
+    await asyncio.sleep(60)
+
+
+@app.job(name="segfault", retries=0)
+def segfault():
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+@app.job(name="slow")
+def slow(seconds: float):
+    time.sleep(seconds)
+    return os.getpid()
+
+
+@app.job(name="blocking")
+async def blocking():
+    time.sleep(1.6)
+"""
+
+
+@pytest.fixture(scope="module")
+def apps(tmp_path_factory: pytest.TempPathFactory, receiver: Receiver) -> Iterator[Stage]:
+    folder = tmp_path_factory.mktemp("functions")
+    (folder / "shop.py").write_text(APP)
+    with Server(folder, options=("--app", "shop:app", "--runners", "2")) as server:
+        yield Stage(server, receiver)
+
+
+def keyed(stage: Stage, key: str) -> dict[str, object]:
+    [job] = stage.rest.get("/v1/jobs", key=key).json["jobs"]
+    return dict(job)
+
+
+def ended(stage: Stage, key: str, **payload: object) -> dict[str, object]:
+    return stage.over(stage.trigger(keyed(stage, key), payload=payload), within_s=30)
+
+
+def test_declared_jobs_are_there_and_fire(apps):
+    job = keyed(apps, "tick")
+
+    assert (job["handler"], job["handlerUrl"], job["every"]) == ("tick", None, 1)
+    eventually(lambda: "succeeded" in {run["status"] for run in apps.runs(job)}, "a run")
+    ran = [run for run in apps.runs(job) if run["status"] == "succeeded"]
+    assert ran[0]["output"].startswith('{"attempt":1,"due":"2')
+
+
+def test_a_function_gets_the_payload_and_its_result_is_kept(apps):
+    run = ended(apps, "greet", name="ana", times=2)
+
+    assert (run["status"], run["output"]) == ("succeeded", '"hello anahello ana"')
+
+
+def test_a_payload_that_does_not_fit_fails_at_once_and_says_what_would(apps):
+    run = ended(apps, "greet", nam="ana")
+
+    assert (run["status"], run["reason"], run["attempt"]) == ("failed", "not retryable", 1)
+    assert "unknown field `nam`" in str(run["error"])
+
+
+def test_an_exception_is_kept_with_its_trace_and_tried_again(apps):
+    run = ended(apps, "flaky")
+
+    assert (run["status"], run["attempt"], run["output"]) == ("succeeded", 3, "3")
+    [first, *_] = apps.run(str(run["runId"]))["attempts"]
+    assert first["error"].startswith("LookupError: not yet: 1\n")
+    assert "shop.py" in first["error"]
+
+
+def test_a_function_may_give_up_for_good(apps):
+    run = ended(apps, "hopeless")
+
+    assert (run["status"], run["attempt"]) == ("failed", 1)
+    assert run["error"] == "no card on file"
+
+
+def test_a_function_that_does_not_end_is_killed_and_its_neighbours_run_again(apps):
+    neighbours = [apps.trigger(keyed(apps, "slow"), payload={"seconds": 3}) for _ in range(4)]
+    run = ended(apps, "stubborn")
+
+    assert (run["status"], run["error"]) == ("failed", "timed out after 500 ms")
+    for each in neighbours:
+        ran = apps.over(each, within_s=30)
+        assert (ran["status"], ran["attempt"]) == ("succeeded", 1)
+
+
+def test_a_coroutine_is_cancelled(apps):
+    run_id = apps.trigger(keyed(apps, "patient"))
+    apps.when(run_id, lambda run: run["status"] == "running", "the start")
+
+    assert apps.rest.post(f"/v1/runs/{run_id}/cancel").status == 202
+    assert apps.over(run_id)["status"] == "cancelled"
+
+
+def test_a_function_that_kills_its_process_is_quarantined_and_costs_nobody_a_run(apps):
+    neighbours = [apps.trigger(keyed(apps, "slow"), payload={"seconds": 0.5}) for _ in range(4)]
+    run = ended(apps, "segfault")
+    callback = apps.ran("/ok")
+
+    assert (run["status"], run["reason"]) == ("failed", "not retryable")
+    assert run["error"] == "quarantined: its runner process was killed by SIGSEGV, 3 times"
+    assert callback["status"] == "succeeded"
+    for each in neighbours:
+        ran = apps.over(each, within_s=30)
+        assert (ran["status"], ran["attempt"], ran["rescues"]) == ("succeeded", 1, 0)
+
+
+def test_a_coroutine_that_blocks_its_loop_is_named(apps):
+    ended(apps, "blocking")
+
+    lines = apps.server.log.read_text().splitlines()
+    blocked = [line for line in lines if "runner.blocked" in line]
+    assert "function=blocking" in blocked[-1]
+    assert "in blocking" in blocked[-1]
+
+
+def test_a_run_of_a_function_that_nobody_has_waits(apps):
+    body = {"name": "orphan", "handler": "nobody.has.it"}
+    job = apps.rest.made("/v1/jobs", body)
+    run_id = apps.trigger(job)
+
+    assert ended(apps, "greet", name="bo")["status"] == "succeeded"
+    assert apps.run(run_id)["status"] == "queued"
+    assert apps.rest.patch(f"/v1/jobs/{job['jobId']}", {"handler": "patient"}).status == 200
+    apps.when(run_id, lambda run: run["status"] == "running", "the start")
+
+
+def test_functions_are_enqueued_from_python(apps, tmp_path):
+    (tmp_path / "shop.py").write_text(APP)
+    script = """
+import asyncio
+from shop import greet
+
+async def main():
+    ids = [await greet.enqueue(name="ana"), await greet.enqueue_in(0.2, name="bo")]
+    return ids + await greet.enqueue_many([{"name": "c"}, {"name": "d"}])
+
+print(*asyncio.run(main()), greet.blocking.enqueue(name="eve"))
+"""
+    said = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env={"ONTHEDOT_SERVER": apps.server.url, "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+    assert said.returncode == 0, said.stderr
+    outputs = [apps.over(run_id)["output"] for run_id in said.stdout.split()]
+    assert outputs == [f'"hello {name}"' for name in ("ana", "bo", "c", "d", "eve")]
+
+
+# Declarations over restarts
+
+
+def test_a_changed_declaration_changes_the_job_and_leaves_a_pause_alone(tmp_path, receiver):
+    shop = tmp_path / "shop.py"
+    code = "from onthedot import App\napp = App()\n@app.job(name='n', every=60)\ndef n(): ..."
+    shop.write_text(code)
+    server = Server(tmp_path, options=("--app", "shop:app"))
+    with server:
+        stage = Stage(server, receiver)
+        job = keyed(stage, "n")
+        assert stage.rest.patch(f"/v1/jobs/{job['jobId']}", {"paused": True}).status == 200
+    shop.write_text(code.replace("every=60", "every=90"))
+    with server:
+        after = keyed(Stage(server, receiver), "n")
+
+    assert (after["jobId"], after["every"], after["paused"]) == (job["jobId"], 90, True)
+
+
+@pytest.mark.parametrize(
+    ("code", "reference", "words"),
+    [
+        ("app = 5", "shop:app", "shop:app is a int, not an App"),
+        ("1 / 0", "shop:app", "ZeroDivisionError"),
+        ("", "shop:app", "has no attribute 'app'"),
+        ("", "nowhere:app", "No module named 'nowhere'"),
+        (
+            "from onthedot import App\napp = App()\n@app.job(name='n', cron='x')\ndef n(): ...",
+            "shop:app",
+            "declares 'n' wrongly",
+        ),
+    ],
+)
+def test_code_that_cannot_be_loaded_is_refused_at_the_start(tmp_path: Path, code, reference, words):
+    (tmp_path / "shop.py").write_text(code)
+    said = subprocess.run(
+        [ONTHEDOT, "serve", "--port", "0", "--app", reference],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+    assert said.returncode == 1
+    assert words in said.stderr
+    assert "Traceback" not in said.stderr.partition("\n")[0]
