@@ -266,10 +266,21 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="dev.py chaos", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=MINUTES)
+    parser = argparse.ArgumentParser(
+        prog="dev.py chaos",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--minutes", type=float, default=MINUTES, help=f"how long; {MINUTES:g} unless told"
+    )
     parser.add_argument("--seed", type=int, help="the faults of an earlier run, at their moments")
-    parser.add_argument("--store", choices=list(STORES), default="postgres")
+    parser.add_argument(
+        "--store",
+        choices=list(STORES),
+        default="postgres",
+        help="three nodes on PostgreSQL (unless told), or one server on SQLite",
+    )
     return parser.parse_args(arguments)
 
 
