@@ -20,9 +20,11 @@ from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tests.crash.checker import History, repeats, violations
-from tests.crash.cluster import NODES, Cluster, a_cluster, alone
+from tests.crash.checker import repeats, violations
+from tests.crash.cluster import NODES, PATIENCE_S, Anywhere, Cluster, a_cluster, alone
 from tests.crash.faults import Faults, Ground
+from tests.crash.history import History
+from tests.crash.meddling import CANCELLABLE, MEDDLED, Meddler
 from tests.crash.planning import ON_POSTGRES, ON_SQLITE, Fault, plan
 from tests.support import faketime
 from tests.support.disk import DISKS
@@ -37,6 +39,8 @@ TICK_S = 0.05
 AT_ONCE = 16
 CALM_S = 60.0
 SHOWN_MAX = 30
+MEDDLERS = 2
+MEDDLED_EACH = 8
 FUSED = ("api,scheduler,worker,janitor",) * NODES
 SPLIT = ("api,scheduler,worker,janitor", "api,worker,janitor", "api,scheduler,janitor")
 LOST = ("lost", "not run", "half", "unseen", "not over")
@@ -69,6 +73,7 @@ class Report:
             f"{wrong['doubled']} recorded twice, {wrong['early']} early, "
             f"{repeats(self.history)} repeats, {self.stale} stale writes refused, "
             f"{sum(record.rescues for record in self.history.records)} rescues, "
+            f"{len(self.history.edits)} edits, {len(self.history.cancels)} cancels, "
             f"{len(self.wrong)} broken promises"
         )
 
@@ -145,12 +150,33 @@ def endure(
 ) -> Endured:
     """All faults, then calm, then the books."""
     cluster = ground.cluster
+    meddlers = meddling(cluster)
     began = time.monotonic()
     carry_out(faults, ahead, seconds, Progress(cluster, faults, tell))
     eventually(lambda: all(map(is_sound, cluster.nodes)), "sound nodes", within_s=CALM_S)
+    for meddler in meddlers:
+        meddler.finish()
+        faults.wrong.extend(meddler.wrong)
     lasted_s = time.monotonic() - began
     tell(f"chaos: over, {len(cluster.receiver.calls())} callbacks; now the ledger is read")
-    return Endured(seconds=lasted_s, cluster=cluster, history=cluster.history())
+    history = cluster.history()
+    for meddler in meddlers:
+        history = meddler.add_to(history)
+    return Endured(seconds=lasted_s, cluster=cluster, history=history)
+
+
+def meddling(cluster: Cluster) -> list[Meddler]:
+    """Each with jobs of its own: what one does is not undone by another."""
+    cluster.load.create({MEDDLED: MEDDLERS * MEDDLED_EACH, CANCELLABLE: MEDDLERS})
+    jobs, cancellable = cluster.load.by_kind[MEDDLED], cluster.load.by_kind[CANCELLABLE]
+    meddlers = []
+    for number in range(MEDDLERS):
+        chance = random.Random(cluster.chance.random())
+        rest = Anywhere(cluster.nodes, chance, timeout_s=PATIENCE_S)
+        mine = jobs[number::MEDDLERS]
+        meddlers.append(Meddler(rest, mine, cancellable[number], chance.randrange(1 << 30)))
+        meddlers[-1].start()
+    return meddlers
 
 
 def judged(store: str, seed: int, faults: Faults, endured: Endured) -> Report:
@@ -240,10 +266,21 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="dev.py chaos", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=MINUTES)
+    parser = argparse.ArgumentParser(
+        prog="dev.py chaos",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--minutes", type=float, default=MINUTES, help=f"how long; {MINUTES:g} unless told"
+    )
     parser.add_argument("--seed", type=int, help="the faults of an earlier run, at their moments")
-    parser.add_argument("--store", choices=list(STORES), default="postgres")
+    parser.add_argument(
+        "--store",
+        choices=list(STORES),
+        default="postgres",
+        help="three nodes on PostgreSQL (unless told), or one server on SQLite",
+    )
     return parser.parse_args(arguments)
 
 

@@ -6,14 +6,13 @@ It knows nothing of our code and nothing of our tables. Instants are microsecond
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
-SECOND = 1_000_000
+from tests.crash.history import HOLDS_AFTER, SECOND, Edit, History, Job, Record
+
 RAN = frozenset({"succeeded", "failed"})
 LIVE = frozenset({"scheduled", "queued", "running"})
-PAUSE_HOLDS_AFTER = SECOND
 SHOWN_MAX = 30
 # What a killed process had sent may be read a little later. No Python process is up that quickly.
 LAST_WORDS = SECOND // 5
@@ -21,81 +20,6 @@ LAST_WORDS = SECOND // 5
 AWAKE = SECOND
 # A node holds runs that are due up to a second later.
 AHEAD = SECOND
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """What a job must come to. A recurring one was created at `created`; the request to pause it
-    was sent at `pause_sent` and answered at `pause_answered`. `runs`: how many it has, if known.
-    """
-
-    job_id: str
-    retries: int
-    status: str
-    attempts: int
-    every: int | None = None
-    created: int = 0
-    pause_sent: int = 0
-    pause_answered: int = 0
-    runs: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
-    """One element of GET /v1/jobs/{jobId}/runs. `until` is set on a skipped or missed range."""
-
-    run_id: str
-    job_id: str
-    status: str
-    scheduled_for: int
-    started: int | None
-    finished: int | None
-    attempt: int
-    rescues: int
-    until: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """One request as it came to the receiver."""
-
-    at: int
-    run_id: str
-    job_id: str
-    attempt: int
-    scheduled_for: int
-    key: str
-    token: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
-    """Something a client asked for, under a token of its own. Unanswered, it may or may not have
-    happened; `made` is the id in the answer.
-    """
-
-    what: str
-    token: str
-    made: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class History:
-    """`breaks`: when a process was lost to the others: killed, stopped, or, if there was only one,
-    started anew. `wakings`: when a stopped one was let go on. `cuts`: from when to when one could
-    not reach its database, and may have been given up. `jobs_named`: the ids of every job that the
-    API lists, by name.
-    """
-
-    jobs: Mapping[str, Job]
-    records: Sequence[Record]
-    records_again: Sequence[Record]
-    seen: Sequence[Seen]
-    breaks: Sequence[int]
-    wakings: Sequence[int] = ()
-    cuts: Sequence[tuple[int, int]] = ()
-    asks: Sequence[Ask] = ()
-    jobs_named: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def violations(history: History) -> list[str]:
@@ -121,7 +45,7 @@ def each_occurrence_ran(history: History) -> Iterator[str]:
             continue
         ran = {record.scheduled_for for record in records[job.job_id] if record.status in RAN}
         for due in range(job.created + job.every, job.pause_sent + 1, job.every):
-            if due not in ran:
+            if due not in ran and not job.may_skip(due):
                 yield f"lost: {job.job_id} has no run for {due}"
 
 
@@ -152,7 +76,7 @@ def a_range_is_only_a_pause(history: History) -> Iterator[str]:
     """With `catchUp: all` nothing is missed, and only a pause skips."""
     for record in history.records:
         job = _job(history, record.job_id)
-        if record.status == "skipped" and record.scheduled_for > job.pause_sent:
+        if record.status == "skipped" and job.may_skip(record.scheduled_for):
             continue
         if record.until is not None or record.status in ("skipped", "missed", "lost"):
             yield f"not run: {record.status} {record.run_id} of {record.job_id}"
@@ -161,9 +85,10 @@ def a_range_is_only_a_pause(history: History) -> Iterator[str]:
 def a_pause_holds(history: History) -> Iterator[str]:
     for record in history.records:
         job = _job(history, record.job_id)
-        end = job.pause_answered + PAUSE_HOLDS_AFTER
-        if job.every is not None and record.status in RAN and record.scheduled_for > end:
-            yield f"ran while paused: {record.run_id}, {record.scheduled_for - end} µs after"
+        if job.every is None or record.status not in RAN:
+            continue
+        if job.must_not_run(record.scheduled_for):
+            yield f"ran while paused: {record.run_id}, due at {record.scheduled_for}"
 
 
 def nothing_starts_early(history: History) -> Iterator[str]:
@@ -197,9 +122,12 @@ def what_was_seen_is_recorded(history: History) -> Iterator[str]:
 
 def each_run_ends_as_its_handler_says(history: History) -> Iterator[str]:
     """Which also says that no crash uses up an attempt."""
+    cancelled = {cancel.run_id for cancel in history.cancels}
     for record in history.records:
         job = _job(history, record.job_id)
         if record.status == "skipped":
+            continue
+        if record.status == "cancelled" and record.run_id in cancelled:
             continue
         if record.attempt > job.retries + 1:
             yield f"too many attempts: {record.attempt} of run {record.run_id}"
@@ -283,6 +211,40 @@ def what_was_asked_happened_at_most_once(history: History) -> Iterator[str]:
             yield f"half: {job.job_id} has {counts[job.job_id]} runs, not {job.runs}"
 
 
+def a_cancel_holds(history: History) -> Iterator[str]:
+    """After a 200 it is over, and nothing starts. After a 202 it was told; it may have ended."""
+    ended = {each.run_id: each.answered for each in history.cancels if each.status == 200}
+    told = {each.run_id for each in history.cancels if each.status in (200, 202, 409, 0)}
+    records = {record.run_id: record for record in history.records}
+    for cancel in history.cancels:
+        if cancel.run_id not in told:
+            yield f"cancel: answered {cancel.status} for run {cancel.run_id}"
+        elif cancel.run_id not in records:
+            yield f"lost: run {cancel.run_id}, which was to be cancelled, is not there"
+    for run_id in ended:
+        if run_id in records and records[run_id].status != "cancelled":
+            yield f"cancel: run {run_id} was cancelled and is {records[run_id].status}"
+    for seen in history.seen:
+        if seen.at > ended.get(seen.run_id, seen.at) + LAST_WORDS:
+            yield f"cancel: run {seen.run_id} was sent after it was cancelled"
+
+
+def an_edit_holds(history: History) -> Iterator[str]:
+    """For what is due a second after its answer; and nobody knows of it before it was asked for. A
+    run that waits in between, or is taken over, takes the newest one.
+    """
+    edits: dict[str, list[Edit]] = defaultdict(list)
+    for edit in history.edits:
+        edits[edit.job_id].append(edit)
+    for seen in history.seen:
+        edition = seen.edition or 0
+        for edit in edits.get(seen.job_id, ()):
+            if seen.scheduled_for > edit.answered + HOLDS_AFTER and edition < edit.edition:
+                yield f"edit: run {seen.run_id} came as edition {edition}, not {edit.edition}"
+            if seen.at < edit.sent and edition >= edit.edition:
+                yield f"edit: run {seen.run_id} came as edition {edition} before it was made"
+
+
 def _losses(history: History, since: int, until: int) -> int:
     """How many processes were, or may have been, lost to the others in this time."""
     broke = sum(since <= each <= until for each in history.breaks)
@@ -318,4 +280,6 @@ RULES: Sequence[Callable[[History], Iterator[str]]] = (
     an_end_is_final,
     what_was_acknowledged_is_there,
     what_was_asked_happened_at_most_once,
+    a_cancel_holds,
+    an_edit_holds,
 )

@@ -21,7 +21,8 @@ from typing import Any
 
 import asyncpg
 
-from tests.crash.checker import SECOND, History, repeats
+from tests.crash.checker import repeats
+from tests.crash.history import SECOND, History
 from tests.crash.load import (
     CAUGHT_UP,
     FAILING,

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tests.crash.checker import SECOND
 from tests.crash.cluster import Cluster
+from tests.crash.history import SECOND
 from tests.crash.planning import CLOCK, DATABASE, LINE, PROCESS, Fault, Kind
 from tests.support.disk import Disk
 from tests.support.faketime import WallClock

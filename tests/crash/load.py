@@ -11,7 +11,7 @@ from random import Random
 from types import MappingProxyType
 from typing import Any
 
-from tests.crash.checker import SECOND, Ask, Job
+from tests.crash.history import SECOND, Ask, Job
 from tests.support.receiver import Receiver
 from tests.support.rest import NoAnswer, Reply, Rest, instant_us
 

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from tests.crash.checker import LIVE, SECOND, Ask, History, Job, Record, Seen
+from tests.crash.checker import LIVE
+from tests.crash.history import SECOND, Ask, History, Job, Record, Seen
 from tests.support.receiver import Receiver
 from tests.support.rest import Rest, eventually, instant_us
 
@@ -89,9 +90,11 @@ def seen_by(receiver: Receiver) -> list[Seen]:
             attempt=call.attempt,
             scheduled_for=call.scheduled_for_us,
             key=call.idempotency_key,
-            token=call.json.get("token"),
+            token=payload.get("token"),
+            edition=payload.get("edition"),
         )
         for call in receiver.calls()
+        for payload in [call.json]
     ]
 
 

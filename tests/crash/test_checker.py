@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.crash.checker import SECOND, Ask, History, Job, Record, Seen, violations
+from tests.crash.checker import violations
+from tests.crash.history import SECOND, Ask, Cancel, Edit, History, Job, Pause, Record, Seen
 
 START = 1_800_000_000 * SECOND
 BEAT = Job(
@@ -104,6 +105,21 @@ def one_more_call(history: History, **how: object) -> History:
     return replace(history, seen=[*history.seen, call])
 
 
+def cancelled(history: History, run_id: str, *, status: int = 200, at: int = START) -> History:
+    cancel = Cancel(run_id=run_id, status=status, answered=at)
+    return replace(history, cancels=[*history.cancels, cancel])
+
+
+def edited(history: History, *, asked: int) -> History:
+    edit = Edit(job_id="beat", edition=1, sent=asked, answered=asked + 10)
+    return replace(history, edits=[edit])
+
+
+def paused(history: History, since: int, until: int) -> History:
+    pause = Pause(sent=since, answered=since + 10, resuming=until, resumed=until + 10)
+    return replace(history, jobs={**history.jobs, "beat": replace(BEAT, pauses=(pause,))})
+
+
 FAULTS: dict[str, tuple[str, Callable[[History], History]]] = {
     "a lost occurrence": ("lost:", lambda h: without(h, "beat-2")),
     "a missed occurrence": ("lost:", lambda h: changed(h, "beat-2", status="missed")),
@@ -176,6 +192,32 @@ FAULTS: dict[str, tuple[str, Callable[[History], History]]] = {
         "doubled:",
         lambda h: replace(h, jobs_named={"t2": ["once", "once-more"]}),
     ),
+    "a cancel that did not hold": ("cancel:", lambda h: cancelled(h, "asked-1")),
+    "sent after a cancel": (
+        "cancel:",
+        lambda h: cancelled(changed(h, "asked-1", status="cancelled"), "asked-1"),
+    ),
+    "a cancel that was answered 500": (
+        "cancel:",
+        lambda h: cancelled(h, "asked-1", status=500),
+    ),
+    "a cancelled run that is gone": ("lost:", lambda h: cancelled(h, "ghost-1", status=202)),
+    "cancelled by nobody": ("wrong end:", lambda h: changed(h, "asked-1", status="cancelled")),
+    "an edit that did not hold": ("edit:", lambda h: edited(h, asked=START)),
+    "an edit that nobody had made yet": (
+        "edit:",
+        lambda h: edited(arriving(h, "beat-2", edition=1), asked=START + 3 * SECOND),
+    ),
+    "ran in a pause": (
+        "ran while paused:",
+        lambda h: paused(h, START + SECOND // 2, START + 3 * SECOND),
+    ),
+    "skipped before a pause": (
+        "not run:",
+        lambda h: paused(
+            changed(h, "beat-1", status="skipped"), START + 3 * SECOND // 2, START + 2 * SECOND
+        ),
+    ),
 }
 
 
@@ -190,6 +232,19 @@ def test_the_checker_reports_a_planted_fault(fault):
     found = violations(plant(sound()))
 
     assert any(line.startswith(words) for line in found), found
+
+
+def test_a_change_of_mind_breaks_no_promise():
+    """One occurrence falls into a pause, the next is sent as edited; a trigger is cancelled."""
+    changes = changed(sound(), "beat-2", status="skipped")
+    changes = changed(changes, "asked-1", status="cancelled")
+    calls = [call for call in changes.seen if call.run_id not in ("beat-2", "asked-1")]
+    changes = arriving(replace(changes, seen=calls), "beat-3", edition=1)
+
+    changes = paused(changes, START + SECOND + 1, START + 2 * SECOND)
+    changes = edited(cancelled(changes, "asked-1"), asked=START + SECOND)
+
+    assert violations(changes) == []
 
 
 def test_what_a_stopped_process_had_begun_may_end_when_it_wakes():

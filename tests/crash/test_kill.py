@@ -9,8 +9,9 @@ from random import Random
 
 import pytest
 
-from tests.crash.checker import LAST_WORDS, History, assert_sound, repeats
+from tests.crash.checker import LAST_WORDS, assert_sound, repeats
 from tests.crash.form import KILLS, LONG, SEED, TIMEOUT_S
+from tests.crash.history import History
 from tests.crash.load import MIXED, ONE_OFF, STEADY, TRIGGERED, TRIGGERED_RETRIED, Load, Traffic
 from tests.crash.reading import history_of, listed_jobs
 from tests.support.receiver import Call, Receiver

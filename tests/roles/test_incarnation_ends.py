@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -82,6 +83,24 @@ async def test_a_drain_writes_every_outcome_although_the_store_is_away_for_a_whi
         await node.drained()
 
     assert [await status_of(store, clock, run) for run in runs] == [Status.SUCCEEDED] * 5
+
+
+async def test_a_drain_does_not_wait_for_ever_for_a_store_that_lets_every_call_hang(
+    store, faulty, clock
+):
+    async def hang(verb: Any, *args: Any, **kwargs: Any) -> Any:
+        await asyncio.sleep(15)
+        raise StoreUnavailable("no answer")
+
+    await a_run(store, clock)
+    async with living(faulty, clock, grace_us=SECOND) as node:
+        faulty.on("runs.finish", hang)
+        await until(lambda: node.incarnation.outcomes > 0)
+        began = clock.monotonic()
+        await node.drained()
+
+    # A step under way, the end of that one, and one try more: each is a call that hangs.
+    assert clock.monotonic() - began <= 3 * 15 + 5
 
 
 @pytest.mark.parametrize("verb", ["clock.fire", "runs.promote", "runs.lease"])

@@ -39,7 +39,9 @@ Tell = Callable[[str, Iterable[Instant]], None]
 runs have changed, 'nodes' when a node came or went; at these instants, or at once if none are
 given."""
 
-FLUSH_TRIES = 50
+FLUSH_S = 5.0
+"""So long a node that leaves tries to write its last outcomes. What it cannot write is rescued."""
+
 FLUSH_PAUSE_S = 0.1
 
 
@@ -204,9 +206,9 @@ class Incarnation:
             warn("node.still_counted", node=self.member.number, error=error)
 
     async def _flush(self) -> None:
-        for _ in range(FLUSH_TRIES):
-            if not self._finisher.pending:
-                return
+        clock = self._kit.clock
+        deadline = clock.monotonic() + FLUSH_S
+        while self._finisher.pending and clock.monotonic() < deadline:
             try:
                 await self._finisher.step()
             except NodeDead:
