@@ -67,6 +67,10 @@ class Program:
             window = self._window
             if not window.start <= start < window.segment.end:
                 window = self._window = self._window_at(start)
+            if start == window.start and self._gap == "after":
+                made_up = self._made_up(self._zone.segment(start - 1), start)
+                if made_up is not None:
+                    return made_up
             shown = start + window.offset
             wall = self._first_wall(shown if shown > window.wall_first else window.wall_first)
             if wall is None:
