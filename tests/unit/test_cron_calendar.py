@@ -161,3 +161,11 @@ def test_a_hard_day_follows_the_rule_of_its_schedule(
     cron = Cron.parse(expression, zone, dst_gap=gap, dst_overlap=overlap)
 
     assert shown(cron, start, len(times)) == times
+
+
+def test_a_time_made_up_for_is_found_from_just_before_it():
+    cron = Cron.parse("30 2 * * *", NEW_YORK)
+    gap_ends = parse_instant("2026-03-08T07:00:00Z", field="at")
+
+    assert [cron.after(gap_ends - before) for before in (1, SECOND // 2, SECOND)] == [gap_ends] * 3
+    assert cron.count(gap_ends, gap_ends, limit=5) == 1

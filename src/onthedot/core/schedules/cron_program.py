@@ -67,7 +67,7 @@ class Program:
             window = self._window
             if not window.start <= start < window.segment.end:
                 window = self._window = self._window_at(start)
-            if start == window.start:
+            if start == window.start and self._gap == "after":
                 # What the gap before this swallowed may be due at its very end, which is here.
                 made_up = self._made_up(self._zone.segment(start - 1), start)
                 if made_up is not None:
