@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 LEASE_S = 15.0
 PAUSE_S = (0.1, 2.6)
+WATCHED_EVERY_S = 45.0
 AT_ONCE_MAX = 2
 """So many nodes at most are dead or stand still at one time: of three, one goes on."""
 
@@ -123,20 +124,27 @@ class Plan:
 def plan(
     kinds: Mapping[str, Kind], nodes: int, seconds: float, seed: int, first: Sequence[str] = ()
 ) -> list[Fault]:
-    """Faults until the time is over, each at an end before it is. The kinds in `first` come first,
-    to node 0, whatever chance says: a short run must show what they alone can show.
+    """Faults until the time is over, each at an end before it is.
+
+    The kinds in `first` come first, to node 0, whatever chance says: a short run must show what
+    they alone can show. Watched ones, which need calm, would hardly ever find room by chance: for
+    one of them everything else waits now and then.
     """
     chance = Random(seed)
     made = Plan(kinds, nodes, seconds)
+    watched = [name for name, kind in kinds.items() if kind.watched]
     ahead = list(first)
+    next_watched_s = WATCHED_EVERY_S
     at_s = chance.uniform(*PAUSE_S)
     while at_s < seconds:
+        if watched and next_watched_s <= at_s < seconds - WATCHED_EVERY_S:
+            ahead.append(chance.choice(watched))
+            next_watched_s += WATCHED_EVERY_S
         name = ahead[0] if ahead else _choose(kinds, chance)
-        node = chance.randrange(nodes)
         fault = Fault(
             at_s=at_s,
             kind=name,
-            node=0 if ahead else node,
+            node=chance.randrange(nodes) if made.faults else 0,
             lasts_s=chance.uniform(*kinds[name].lasts_s),
             draw=chance.random(),
         )

@@ -44,6 +44,7 @@ def test_ten_minutes_have_a_hundred_kills_and_stops_and_every_kind_of_fault(seed
     tally = Counter(fault.kind for fault in faults)
     assert sum(tally[name] for name, kind in ON_POSTGRES.items() if kind.strikes) >= 100
     assert len(tally) >= len(ON_POSTGRES) - 2
+    assert tally["freeze"] + tally["sever"] >= 10
 
 
 @pytest.mark.parametrize("seed", range(20))
