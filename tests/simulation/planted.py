@@ -120,9 +120,9 @@ CLAIMS = (
     bug(
         "a fixed time in the gap of a clock change is lost",
         (
-            "core/schedules/cron.py",
-            "                return change_after(self.zone, wall - later, wall - first)\n",
-            "                continue\n",
+            "core/schedules/cron_program.py",
+            '        if not 0 < shift < _GAP_S_MAX or self._gap == "skip":\n',
+            "        if shift:\n",
         ),
     ),
     bug(
