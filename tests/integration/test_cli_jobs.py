@@ -122,7 +122,7 @@ def test_a_trigger_may_be_for_later(stage, onthedot):
     ("arguments", "code", "said"),
     [
         ("job add x --url nowhere --every 5", 2, "handlerUrl 'nowhere'"),
-        ("job add x --url http://127.0.0.1:9/ --cron 75", 2, "five are needed"),
+        ("job add x --url http://127.0.0.1:9/ --cron 75", 2, "are needed"),
         ("job add x --url http://127.0.0.1:9/ --every 5 --delay 5", 2, "--every and --delay"),
         ("job show no-such-job", 1, "no-such-job"),
         ("job list --limit 0", 2, "--limit"),

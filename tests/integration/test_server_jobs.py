@@ -39,6 +39,8 @@ DEFAULTS: Json = {
     "schedule": None,
     "handler": None,
     "timezone": "UTC",
+    "dstGap": None,
+    "dstOverlap": None,
     "timeout": 60,
     "retries": 3,
     "backoff": {"initial": 1, "factor": 2, "max": 3600},

@@ -50,6 +50,9 @@ UNSAID = [
     # A fixed time is due once, in the first pass.
     ("30 1 * * *", NEW_YORK, "2026-11-01T00:00:00Z",
      ["Sun 01 Nov 2026 01:30 -0400", "Mon 02 Nov 2026 01:30 -0500"]),
+    # The overlap ends with the minute before two.
+    ("59 1 * * *", NEW_YORK, "2026-11-01T00:00:00Z",
+     ["Sun 01 Nov 2026 01:59 -0400", "Mon 02 Nov 2026 01:59 -0500"]),
     # A star is due in both passes.
     ("0 * * * *", NEW_YORK, "2026-11-01T05:00:00Z",
      ["Sun 01 Nov 2026 01:00 -0400", "Sun 01 Nov 2026 01:00 -0500", "Sun 01 Nov 2026 02:00 -0500"]),
@@ -98,6 +101,9 @@ UNSAID = [
     ("0 12 * * *", APIA, "2011-12-29T12:00:00Z",
      ["Thu 29 Dec 2011 12:00 -1000", "Sat 31 Dec 2011 12:00 +1400"]),
     ("0 12 30 12 *", APIA, "2011-01-01T00:00:00Z", ["Sun 30 Dec 2012 12:00 +1400"]),
+    # Casey once moved by three hours, 02:00 to 05:00: as long as that is no daylight saving either.
+    ("30 3 * * *", "Antarctica/Casey", "2009-10-17T00:00:00Z",
+     ["Mon 19 Oct 2009 03:30 +1100", "Tue 20 Oct 2009 03:30 +1100"]),
     # 29 February: every fourth year, but not in 2100.
     ("0 6 29 2 *", "UTC", "2092-03-01T00:00:00Z",
      ["Wed 29 Feb 2096 06:00 +0000", "Fri 29 Feb 2104 06:00 +0000"]),
@@ -119,6 +125,9 @@ SAID: list[tuple[str, DstGap | None, DstOverlap | None, str, str, list[str]]] = 
     # before, and due at that minute anyway: once.
     ("59 1,2 * * *", "before", None, NEW_YORK, "2026-03-08T00:00:00Z",
      ["Sun 08 Mar 2026 01:59 -0500", "Mon 09 Mar 2026 01:59 -0400"]),
+    # before, but the time is there: the gap ends with it.
+    ("0 3 * * *", "before", None, NEW_YORK, "2026-03-08T00:00:00Z",
+     ["Sun 08 Mar 2026 03:00 -0400", "Mon 09 Mar 2026 03:00 -0400"]),
     # before a gap at midnight is the day before.
     ("0 0 * * *", "before", None, BEIRUT, "2026-03-28T12:00:00Z",
      ["Sat 28 Mar 2026 23:59 +0200", "Mon 30 Mar 2026 00:00 +0300"]),

@@ -82,11 +82,7 @@ class Zone:
             if offset != offsets[-1]:
                 starts.append(change_after(self._info, probe - _PROBE_S, probe))
                 offsets.append(offset)
-        # A change at the very end belongs to the next stretch, but is seen from here.
         outer = [offset_at(self._info, begin - 1), *offsets, offset_at(self._info, end)]
-        if starts[-1] == end:
-            starts.pop()
-            outer.pop()
         segments = [
             Segment(start, stop, outer[k + 1], outer[k], outer[k + 2])
             for k, (start, stop) in enumerate(zip(starts, [*starts[1:], end], strict=True))
