@@ -118,7 +118,7 @@ async def test_the_document_is_whole(api: Api):
     ids = [operation.id for operation in OPERATIONS]
     assert len(set(ids)) == len(ids)
     job = document["components"]["schemas"]["JobIn"]
-    assert set(job["required"]) == {"name", "handlerUrl"}
+    assert set(job["required"]) == {"name"}
     assert all("description" in schema for schema in job["properties"].values())
     for path, operations in document["paths"].items():
         for operation in operations.values():

@@ -66,6 +66,7 @@ def test_a_run_seen_running_is_cancelled_with_its_start_on_record(stage):
             "status": "cancelled",
             "startedAt": run["startedAt"],
             "finishedAt": run["finishedAt"],
+            "nodeId": run["nodeId"],
             "error": None,
             "output": None,
             "reason": "cancelled by request",

@@ -21,7 +21,7 @@ CRON = "0 9 * * *"
 WRONG = [
     ({"cronExpr": "banana"}, "cronExpr"),
     ({"cronExpr": "75 * * * *"}, "cronExpr"),
-    ({"cronExpr": "* * * * * *"}, "cronExpr"),
+    ({"cronExpr": "* * * * * * * *"}, "cronExpr"),
     ({"cronExpr": ""}, "cronExpr"),
     ({"cronExpr": 5}, "cronExpr"),
     ({"cronExpr": "0 0 30 2 *"}, "cronExpr"),

@@ -148,6 +148,19 @@ async def test_a_runner_that_was_cancelled_within_fails_the_attempt_and_frees_th
     assert await status_of(store, clock, run) is Status.FAILED
 
 
+async def test_a_run_that_comes_back_while_its_last_attempt_is_ending_has_two_ends(store, clock):
+    stand = await a_stand(store, clock)
+    await a_hanging_attempt(store, clock, stand)
+    [first] = stand.holding.under_way.values()
+
+    stand.attempts.start(first.run._replace(fence=first.run.fence + 2), first.handling)
+    stand.runner.let_go()
+    await idle()
+
+    assert {outcome.fence - first.run.fence for outcome in stand.outcomes} == {0, 2}
+    assert stand.holding.free_slots == stand.holding.slots
+
+
 # Cancelling
 
 

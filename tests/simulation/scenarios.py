@@ -166,7 +166,7 @@ async def drain(d: Director) -> None:
     await d.trigger(job)
     await asyncio.sleep(2.2)
     d.world.processes[1].told_to_stop()
-    await asyncio.sleep(3)
+    await asyncio.sleep(9)
 
 
 async def backlog(d: Director) -> None:

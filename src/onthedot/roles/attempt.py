@@ -127,7 +127,11 @@ class Attempts:
         under_way.ended = True
         if under_way.timer is not None:
             under_way.timer.cancel()
-        del self._holding.under_way[under_way.run.job, under_way.run.run]
+        key = under_way.run.job, under_way.run.run
+        # The run may have been taken over and come back to us, under another fence: then the place
+        # is that of its next attempt.
+        if self._holding.under_way.get(key) is under_way:
+            del self._holding.under_way[key]
         if not self._holding.under_way:
             self._quiet.set()
 
