@@ -137,7 +137,9 @@ class Node:
     async def make(cls, settings: Settings, store: Store, clock: Clock) -> Node:
         chance = SystemChance()
         hints = _hints(settings, clock)
-        executing = await open_runner(settings.app, settings.runners, store=store, clock=clock)
+        executing = await open_runner(
+            settings.app, settings.runners, version=__version__, store=store, clock=clock
+        )
         facts = NodeFacts(
             boot_id=chance.token(8),
             host=socket.gethostname(),

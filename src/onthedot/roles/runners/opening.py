@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from onthedot import __version__
 from onthedot.clock import Clock
 from onthedot.errors import CannotStart
 from onthedot.roles.declaring import declare
@@ -22,11 +21,13 @@ class Executing(NamedTuple):
     functions: frozenset[str] = frozenset()
 
 
-async def open_runner(app: str | None, count: int, *, store: Store, clock: Clock) -> Executing:
+async def open_runner(
+    app: str | None, count: int, *, version: str, store: Store, clock: Clock
+) -> Executing:
     """The jobs that the app declares are brought into the store. `count` 0: as many runner
     processes as are sensible.
     """
-    callbacks = HttpRunner(version=__version__)
+    callbacks = HttpRunner(version=version)
     if not app:
         return Executing(callbacks)
     try:
