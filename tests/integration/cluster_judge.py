@@ -347,10 +347,10 @@ def queues_are_respected(history: History) -> Iterator[str]:
     for record in _by_id(history).values():
         edits = history.jobs[record.job_id].queues
         trigger = triggers.get(record.run_id)
-        if trigger is None:
-            least, most = _in_force(edits, record.due, record.due)
-        else:  # it has the queue that its job had when it was made, however late it is due
-            least, most = _in_force(edits, trigger.sent + HOLDS_AFTER, trigger.answered)
+        # Until somebody takes it, a run moves with its job: an edit counts that was sent by then.
+        taken = record.started or record.finished or record.due
+        since = record.due if trigger is None else trigger.sent + HOLDS_AFTER
+        least, most = _in_force(edits, since, taken)
         queues = {edit.value for edit in edits[least : most + 1]}
         wanted = history.subscriptions.get(record.node or "", frozenset())
         if wanted and not wanted & queues:

@@ -246,6 +246,12 @@ def test_a_worker_may_take_what_its_queue_holds_since_an_edit():
     assert_sound(history)
 
 
+def test_a_waiting_run_moves_with_its_job_to_another_queue():
+    taken = with_record(f"{STEADY}@4", node="blue only", started=5_001 * MS)
+
+    assert_sound(taken(a_history()))
+
+
 def test_a_pause_may_begin_at_once_as_well():
     history = without(f"{STEADY}@4")(without(f"{STEADY}@5")(a_history()))
 
