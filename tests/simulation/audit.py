@@ -9,6 +9,7 @@ import asyncio
 from typing import Any
 
 from tests.simulation.clients import Client
+from tests.simulation.loop import SECOND
 
 OVER = frozenset({"succeeded", "failed", "cancelled", "skipped", "missed", "lost"})
 PAGES_MAX = 50
@@ -28,6 +29,8 @@ class Auditor(Client):
     async def close_books(self, wait_s: float) -> None:
         """Pause every job, wait until all is over, and read everything twice."""
         await self.pause_everything()
+        # After the clock was set back a pause holds only from the latest instant that was claimed.
+        await asyncio.sleep(max(0, self.world.latest - self.world.now()) / SECOND)
         self.world.history.settled = await self.settle(wait_s)
         await self.read_books("books")
         await asyncio.sleep(wait_s)

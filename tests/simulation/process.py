@@ -121,11 +121,11 @@ class Process:
     async def _live(self) -> None:
         """What the composition root does, with the world in the place of sockets and files."""
         life = self.life
-        self.clock = await self._ask_the_time()
-        node = Node(self._settings(), self._kit(), cast("Any", self._hints))
-        self.ready = True
-        self.world.note(self.name, "is up")
         try:
+            self.clock = await self._ask_the_time()
+            node = Node(self._settings(), self._kit(), cast("Any", self._hints))
+            self.ready = True
+            self.world.note(self.name, "is up")
             await node.run(None, self.stop, self.hurry, None)
         finally:
             if self.life is life:

@@ -32,6 +32,7 @@ class World:
         self.faults: Faults | None = None
         self.hints_lost = 0.0
         self.stepped_us = 0
+        self.latest = 0
         self.database = InlineDatabase()
         self.database.apply(lambda connection: migrate(connection, installation=INSTALLATION))
         self._hints = self.chance("hints")
@@ -47,7 +48,8 @@ class World:
         return self.start + self.loop.now_us + self.stepped_us
 
     def step_clock(self, us: int) -> None:
-        """Somebody sets the database's clock."""
+        """Somebody sets the database's clock. `latest`: what it has ever shown before."""
+        self.latest = max(self.latest, self.now())
         self.stepped_us += us
         if us < 0:
             self.history.slack += -us
