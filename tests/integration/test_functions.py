@@ -38,6 +38,13 @@ async def flaky(ctx):
     return ctx.attempt
 
 
+@app.job(name="choosy", retries=1, backoff={"initial": 3600, "factor": 1, "max": 3600})
+def choosy(ctx):
+    if ctx.attempt == 1:
+        ctx.retry("the till is busy", after=0.2)
+    return "x" * 100_000
+
+
 @app.job(name="hopeless", retries=5)
 def hopeless(ctx):
     ctx.fail("no card on file")
@@ -123,6 +130,13 @@ def test_a_function_may_give_up_for_good(apps):
 
     assert (run["status"], run["attempt"]) == ("failed", 1)
     assert run["error"] == "no card on file"
+
+
+def test_a_function_may_say_when_to_try_again_and_returns_more_than_a_callback_may(apps):
+    run = ended(apps, "choosy")
+
+    assert (run["status"], run["attempt"], len(str(run["output"]))) == ("succeeded", 2, 100_002)
+    assert apps.run(str(run["runId"]))["attempts"][0]["error"] == "the till is busy"
 
 
 def test_a_function_that_does_not_end_is_killed_and_its_neighbours_run_again(apps):

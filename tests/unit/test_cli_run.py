@@ -116,3 +116,13 @@ def test_an_id_of_any_shape_stays_one_part_of_the_path(api):
     onthedot("run", "show", "../jobs?x=1")
 
     assert api.requests[-1].path == "/v1/runs/..%2Fjobs%3Fx%3D1"
+
+
+def test_an_exception_is_one_line_in_the_list_and_whole_where_its_run_is_shown(api):
+    error = "ValueError: no card\nTraceback (most recent call last):\n  File 'shop.py', line 3"
+    failed = {**RUN, "status": "failed", "error": error, "attempts": []}
+    api.answers["GET /v1/jobs/job-1/runs"] = 200, {"runs": [failed], "nextCursor": None}
+    api.answers["GET /v1/runs/r-1-2"] = 200, failed
+
+    assert onthedot("run", "list", "job-1").stdout.splitlines()[1].endswith("  ValueError: no card")
+    assert onthedot("run", "show", "r-1-2").stdout.endswith(f"\n\n{error}\n")

@@ -14,6 +14,7 @@ from onthedot.core.outcomes import (
     CUT_MARK,
     ERROR_BYTES_MAX,
     OUTPUT_BYTES_MAX,
+    VALUE_BYTES_MAX,
     Result,
     end_by_wish,
     http_result,
@@ -235,3 +236,27 @@ def test_outputs_and_errors_are_made_storable_on_the_way():
     assert outcome.error.startswith("bad\N{REPLACEMENT CHARACTER}e")
     assert len(outcome.error.encode()) <= ERROR_BYTES_MAX + MARK_BYTES
     assert len(outcome.output.encode()) <= OUTPUT_BYTES_MAX + MARK_BYTES
+
+
+# --- what a function asks for -------------------------------------------------------------------
+
+
+def test_a_handler_may_choose_when_to_be_tried_again():
+    outcome = settled(Result(error="busy", retry_after_us=90 * SECOND), jitter=0.5)
+
+    assert outcome.retry_at == NOW + 90 * SECOND
+
+
+def test_its_choice_makes_no_attempt_that_is_not_left():
+    outcome = settled(Result(error="busy", retry_after_us=0), attempt=4)
+
+    assert (outcome.retry_at, outcome.reason) == (None, "out of attempts")
+
+
+def test_what_a_function_returns_may_be_longer_than_what_a_callback_answers():
+    value = "x" * VALUE_BYTES_MAX
+    handling = handling_of(Definition(name="n", handler="shop.bill"))
+    outcome = settle(a_run(), handling, Result(output=value), started=STARTED, now=NOW, jitter=0.0)
+
+    assert outcome.output == value
+    assert len(settled(Result(output=value)).output or "") < len(value)

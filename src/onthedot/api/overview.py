@@ -107,7 +107,7 @@ def _run(view: RunView, names: dict[int, str], installation: str) -> OverviewRun
         started_at=instant_text(view.started_at),
         finished_at=instant_text(view.finished_at),
         attempt=view.attempt,
-        error=view.error,
+        error=view.error and view.error.partition("\n")[0],
         reason=view.reason,
         until=instant_text(view.until),
         count=view.count,

@@ -120,7 +120,7 @@ def _run_fact(view: RunView, installation: str) -> RunFact:
         node=view.node,
         started_at=view.started_at,
         finished_at=view.finished_at,
-        error=view.error,
+        error=view.error and view.error.partition("\n")[0],
         reason=view.reason,
         until=view.until,
         count=view.count,

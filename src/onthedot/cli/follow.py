@@ -30,7 +30,7 @@ def result_of(attempt: dict[str, Any]) -> str:
     """'succeeded', or what went wrong in words."""
     status = str(attempt.get("status"))
     why = attempt.get("error") or attempt.get("reason")
-    return f"{status}: {output.printable(why)}" if why else status
+    return f"{status}: {output.printable(output.first_line(why))}" if why else status
 
 
 def wait_until_over(client: Client, run_id: str) -> dict[str, Any]:

@@ -143,5 +143,5 @@ def _row(letter: dict[str, Any]) -> tuple[str, ...]:
         output.moment(letter.get("scheduledFor")),
         output.moment(letter.get("failedAt")),
         str(letter.get("attempt")),
-        str(letter.get("error") or output.MISSING),
+        output.first_line(letter.get("error") or output.MISSING),
     )

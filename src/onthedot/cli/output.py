@@ -76,6 +76,12 @@ def printable(value: object, *, keep_lines: bool = False) -> str:
     return "".join(c if c.isprintable() or c in kept else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
+def first_line(text: object) -> str:
+    """What fits in a row: an exception comes with its traceback, but its first line says it."""
+    lines = str(text).splitlines()
+    return lines[0] if lines else ""
+
+
 def coloured(status: str, text: str = "") -> str:
     return click.style(text or status, fg=_COLOURS.get(status))
 

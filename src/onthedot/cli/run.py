@@ -73,6 +73,9 @@ def show(run: str, server: str | None, as_json: bool) -> None:
         output.data()
         headings = ("ATTEMPT", "STATUS", "STARTED", "TOOK", "WHY")
         output.table(headings, map(_attempt_row, attempts))
+    error = str(found.get("error") or "")
+    if "\n" in error:
+        output.data("\n" + output.printable(error, keep_lines=True))
 
 
 @run_group.command("cancel")
@@ -149,4 +152,4 @@ def _scheduled_for(run: dict[str, Any]) -> str:
 
 
 def _why(run: dict[str, Any]) -> str:
-    return str(run.get("error") or run.get("reason") or output.MISSING)
+    return output.first_line(run.get("error") or run.get("reason") or output.MISSING)

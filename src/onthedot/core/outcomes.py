@@ -12,6 +12,11 @@ from onthedot.core.retrying import attempts_left, backoff_us
 from onthedot.core.states import Status
 
 OUTPUT_BYTES_MAX = 64 * 1024
+"""Of what a callback answers. The rest is not even read."""
+
+VALUE_BYTES_MAX = 256 * 1024
+"""Of what a function returns. A longer one fails the attempt: half a value is none."""
+
 ERROR_BYTES_MAX = 4_000
 CUT_MARK = " … [cut]"
 
@@ -21,11 +26,14 @@ RETRYABLE = frozenset({408, 425, 429})
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How one attempt ended, before policy has its say. `error` None means it succeeded."""
+    """How one attempt ended, before policy has its say. `error` None means it succeeded.
+    `retry_after_us` is the handler's own wish, in the place of the backoff.
+    """
 
     error: str | None = None
     output: str | None = None
     retryable: bool = True
+    retry_after_us: int | None = None
 
 
 def http_result(status: int, output: str) -> Result:
@@ -56,12 +64,14 @@ def settle(
 ) -> Outcome:
     """What is written about an attempt: its end, and whether another follows."""
     fixed = (run.job, run.run, run.attempt, run.fence)
-    output = storable(result.output, OUTPUT_BYTES_MAX)
+    output = storable(result.output, VALUE_BYTES_MAX if handling.handler else OUTPUT_BYTES_MAX)
     if result.error is None:
         return Outcome(*fixed, Status.SUCCEEDED, started, now, None, output)
     error = storable(result.error, ERROR_BYTES_MAX)
     if result.retryable and attempts_left(handling.retries, run.attempt):
-        wait = backoff_us(handling.backoff, attempt=run.attempt, jitter=jitter)
+        wait = result.retry_after_us
+        if wait is None:
+            wait = backoff_us(handling.backoff, attempt=run.attempt, jitter=jitter)
         return Outcome(*fixed, Status.FAILED, started, now, error, output, None, now + wait)
     reason = "out of attempts" if result.retryable else "not retryable"
     return Outcome(*fixed, Status.FAILED, started, now, error, output, reason)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -191,10 +190,3 @@ def _arguments_of(function: Callable[..., Any]) -> tuple[type[msgspec.Struct], b
 def _described(arguments: type[msgspec.Struct]) -> str:
     names = arguments.__struct_fields__
     return f"an object with {', '.join(names)}" if names else "an empty object"
-
-
-async def outcome_of(call: Callable[[], Any], is_coroutine: bool) -> Any:
-    """Call it: a coroutine on this loop, a function in a thread."""
-    if is_coroutine:
-        return await call()
-    return await asyncio.get_running_loop().run_in_executor(None, call)

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from typing import NoReturn
 
-from onthedot.core.instants import SECOND
+from onthedot.core.instants import DAY, SECOND
+
+AFTER_S_MAX = 365 * DAY / SECOND
 
 
 class Retry(Exception):
-    """Raised by `ctx.retry`: the attempt has failed, and another may succeed."""
+    """Raised by `ctx.retry`: the attempt has failed, and another may succeed. `after_us` None: when
+    the job's backoff says.
+    """
+
+    def __init__(self, why: str, after_us: int | None = None) -> None:
+        super().__init__(why)
+        self.after_us = after_us
 
 
 class Fail(Exception):
@@ -27,6 +37,7 @@ class Context:
     job_id: str
     attempt: int
     scheduled_us: int
+    deadline_us: int | None = None
     halt: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
 
     @property
@@ -39,13 +50,45 @@ class Context:
     @property
     def scheduled_for(self) -> datetime:
         """The instant at which the run was due, in UTC."""
-        whole, rest = divmod(self.scheduled_us, SECOND)
-        return datetime.fromtimestamp(whole, UTC).replace(microsecond=rest)
+        return _moment(self.scheduled_us)
 
-    def retry(self, why: str = "the function asks for another attempt") -> None:
-        """End this attempt as failed; another follows if there are attempts left."""
-        raise Retry(why)
+    @property
+    def deadline(self) -> datetime | None:
+        """When the time of this attempt is over, in UTC, by the clock of this machine."""
+        return None if self.deadline_us is None else _moment(self.deadline_us)
 
-    def fail(self, why: str = "the function gives up") -> None:
-        """End the run as failed: no further attempt."""
-        raise Fail(why)
+    def retry(
+        self,
+        why: str = "the function asks for another attempt",
+        *,
+        after: float | timedelta | None = None,
+    ) -> NoReturn:
+        """End this attempt as failed; another follows if there are attempts left: `after` so many
+        seconds, or when the job's backoff says.
+        """
+        raise Retry(_words(why, "retry(after=30)"), None if after is None else _after_us(after))
+
+    def fail(self, why: str = "the function gives up", *, permanent: bool = True) -> NoReturn:
+        """End the run as failed: no further attempt, unless it is not `permanent`."""
+        words = _words(why, "fail('no card on file')")
+        raise Fail(words) if permanent else Retry(words)
+
+
+def _moment(us: int) -> datetime:
+    whole, rest = divmod(us, SECOND)
+    return datetime.fromtimestamp(whole, UTC).replace(microsecond=rest)
+
+
+def _words(why: str, example: str) -> str:
+    if not isinstance(why, str):
+        raise TypeError(f"why it ends is said in words, not {why!r}: ctx.{example}")
+    return why
+
+
+def _after_us(after: float | timedelta) -> int:
+    seconds = after.total_seconds() if isinstance(after, timedelta) else after
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        raise TypeError(f"after={after!r}: give seconds or a timedelta, as ctx.retry(after=30)")
+    if not math.isfinite(seconds) or not 0 <= seconds <= AFTER_S_MAX:
+        raise ValueError(f"after={after!r} is not between 0 s and 365 days")
+    return round(seconds * SECOND)

@@ -19,12 +19,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from onthedot.clock import SystemClock
 from onthedot.errors import Invalid, OnthedotError
-from onthedot.sdk.app import App, Function, outcome_of
-from onthedot.sdk.context import Context, Fail
+from onthedot.sdk.app import App, Function
+from onthedot.sdk.calling import call, in_words
+from onthedot.sdk.context import Context
 from onthedot.wire.pipe import (
     Begin,
     Blocked,
@@ -40,7 +39,6 @@ from onthedot.wire.pipe import (
 THREADS = 10
 CLOCK = SystemClock()
 BLOCKED_S = 1.0
-OUTPUT_BYTES_MAX = 256 * 1024
 
 
 def load(reference: str) -> App:
@@ -118,6 +116,7 @@ class Runner(asyncio.Protocol):
             job_id=begin.job_id,
             attempt=begin.attempt,
             scheduled_us=begin.scheduled_for,
+            deadline_us=CLOCK.now() + begin.timeout_us,
         )
         self._under_way[begin.number] = function, context
         task = asyncio.get_running_loop().create_task(self._run(begin, function, context))
@@ -131,38 +130,9 @@ class Runner(asyncio.Protocol):
         self.say(End(number, stopped=True) if stopped else task.result())
 
     async def _run(self, begin: Begin, function: Function[Any, Any], context: Context) -> End:
-        try:
-            call = function.bound(begin.payload, context)
-        except OnthedotError as error:
-            return End(begin.number, error=str(error), retryable=False)
-        return await self._call(begin.number, function, call)
-
-    async def _call(self, number: int, function: Function[Any, Any], call: Any) -> End:
         self.current = function.name
-        try:
-            result = await outcome_of(call, function.is_coroutine)
-            return End(number, output=_output(result))
-        except asyncio.CancelledError:
-            raise
-        except Fail as error:
-            return End(number, error=f"{error}", retryable=False)
-        except Exception as error:  # noqa: BLE001  (whatever a function raises is the failure of its run)
-            return End(number, error=_in_words(error))
-
-
-def _output(result: Any) -> str | None:
-    if result is None:
-        return None
-    text = msgspec.json.encode(result).decode()
-    if len(text) > OUTPUT_BYTES_MAX:
-        raise ValueError(f"the result is {len(text)} bytes long; {OUTPUT_BYTES_MAX} are kept")
-    return text
-
-
-def _in_words(error: Exception) -> str:
-    """Type and message first, then where: the end of a traceback is what people look for."""
-    trace = "".join(traceback.format_exception(error)[-4:])
-    return f"{type(error).__name__}: {error}\n{trace}"
+        error, output, retryable, after_us = await call(function, begin.payload, context)
+        return End(begin.number, error, output, retryable, retry_after_us=after_us)
 
 
 def _watch(runner: Runner, loop: asyncio.AbstractEventLoop, main: int) -> None:
@@ -201,7 +171,7 @@ def main(reference: str, fd: int) -> None:
     try:
         app = load(reference)
     except Exception as error:  # noqa: BLE001  (code that cannot be imported may raise anything)
-        words = f"{error}" if isinstance(error, OnthedotError) else _in_words(error)
+        words = f"{error}" if isinstance(error, OnthedotError) else in_words(error)
         with socket.socket(fileno=fd) as pipe:
             pipe.sendall(frame([Refusal(words)]))
         sys.exit(1)

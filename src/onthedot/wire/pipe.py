@@ -55,6 +55,7 @@ class End(msgspec.Struct, array_like=True, tag="end", frozen=True):
     output: str | None = None
     retryable: bool = True
     stopped: bool = False
+    retry_after_us: int | None = None
 
 
 class Blocked(msgspec.Struct, array_like=True, tag="blocked", frozen=True):

@@ -50,7 +50,10 @@ class RunOut(Struct, kw_only=True, frozen=True, rename="camel"):
     ]
     attempt: Annotated[int, Meta(description="Counted from 1; 0 for a range.")]
     error: Annotated[str | None, Meta(examples=["HTTP 500 Internal Server Error"])]
-    output: Annotated[str | None, Meta(description="The first 64 KB of what the handler answered.")]
+    output: Annotated[
+        str | None,
+        Meta(description="The first 64 KB of what a callback answered; what a function returned."),
+    ]
     reason: Annotated[str | None, Meta(description="Why it ended as it did.", examples=["paused"])]
     until: Annotated[InstantText | None, Meta(description="The last instant of a range.")]
     count: Annotated[int | None, Meta(description="How many a range holds; null if too many.")]

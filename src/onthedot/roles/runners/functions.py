@@ -232,4 +232,4 @@ def default_count() -> int:
 
 
 def _result(message: End) -> Result:
-    return Result(error=message.error, output=message.output, retryable=message.retryable)
+    return Result(message.error, message.output, message.retryable, message.retry_after_us)
