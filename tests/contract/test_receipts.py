@@ -42,7 +42,7 @@ async def test_a_repeated_create_returns_the_kept_answer_and_makes_nothing(store
     again = await create(store, clock, a_receipt())
 
     assert (made.job.version, made.repeat) == (1, None)
-    assert again == Made(repeat=f"job {made.job.id}, run None ✓")
+    assert again == Made(repeat=f"job {made.job.id}, runs [] ✓")
     assert await jobs_in(store) == [made.job]
 
 
@@ -54,7 +54,7 @@ async def test_a_repeated_enqueue_returns_the_kept_answer_and_makes_nothing(stor
     again = await enqueue(store, clock, job, a_receipt())
 
     assert made.repeat is None
-    assert again == Made(repeat=f"job {job.id}, run {made.run} ✓")
+    assert again == Made(repeat=f"job {job.id}, runs [{made.run}] ✓")
     assert [view.run for view in await ledger_of(store, clock, job.id)] == [made.run]
 
 
@@ -64,7 +64,7 @@ async def test_the_answer_is_the_one_that_was_first_given(store, clock):
 
     again = await create(store, clock, talkative)
 
-    assert again.repeat == f"job {made.job.id}, run None ✓"
+    assert again.repeat == f"job {made.job.id}, runs [] ✓"
 
 
 async def test_the_same_key_for_another_request_is_refused(store, clock):
@@ -145,8 +145,8 @@ async def test_a_repeat_is_answered_even_if_the_job_was_deleted_since(store, clo
     create_again = await create(store, clock, a_receipt("create"))
     enqueue_again = await enqueue(store, clock, created.job, a_receipt("trigger"))
 
-    assert create_again.repeat == f"job {created.job.id}, run None ✓"
-    assert enqueue_again.repeat == f"job {created.job.id}, run {enqueued.run} ✓"
+    assert create_again.repeat == f"job {created.job.id}, runs [] ✓"
+    assert enqueue_again.repeat == f"job {created.job.id}, runs [{enqueued.run}] ✓"
     assert await jobs_in(store) == []
 
 
@@ -155,7 +155,7 @@ async def test_of_requests_sent_at_once_one_is_made_and_the_others_are_repeats(s
 
     [made] = [answer.job for answer in answers if answer.job is not None]
     repeats = [answer.repeat for answer in answers if answer.repeat is not None]
-    assert repeats == [f"job {made.id}, run None ✓"] * 7
+    assert repeats == [f"job {made.id}, runs [] ✓"] * 7
     assert await jobs_in(store) == [made]
 
 

@@ -227,6 +227,56 @@ async def test_a_repeated_create_is_answered_the_same_and_done_once(api: Api):
     assert len((await api.call("GET", "/v1/jobs")).json()["jobs"]) == 1
 
 
+async def test_many_runs_are_made_at_once_in_the_order_asked_for(api: Api):
+    job = (await api.job())["jobId"]
+    said = {"runs": [{"payload": {"n": 1}}, {"delay": 60}, {}]}
+    api.woken.clear()
+
+    response = await api.call("POST", f"/v1/jobs/{job}/trigger-many", said)
+
+    assert response.status_code == 202
+    runs = response.json()["runs"]
+    assert [run["jobId"] for run in runs] == [job] * 3
+    statuses = [(await run_of(api, run["runId"]))["status"] for run in runs]
+    assert statuses == ["queued", "scheduled", "queued"]
+    assert sorted(api.woken) == ["scheduler", "worker"]
+
+
+@pytest.mark.parametrize(
+    ("said", "field", "words"),
+    [
+        ({}, "runs", "runs is missing"),
+        ({"runs": []}, "runs", "not an array of 0"),
+        ({"runs": [{}] * 1001}, "runs", "not an array of 1001"),
+        ({"runs": {}}, "runs", "not an object"),
+        ({"runs": [{}, 5]}, "runs[1]", "not the number 5"),
+        ({"runs": [{}, {"paylod": 1}]}, "runs[1].paylod", "not a known field"),
+        ({"runs": [{"delay": 1}, {"delay": "x"}]}, "runs[1].delay", "'x'"),
+        ({"runs": [{"payload": "x" * 70_000}]}, "runs[0].payload", "70002 bytes"),
+    ],
+)
+async def test_what_is_wrong_with_one_of_many_is_named_and_none_is_made(api, said, field, words):
+    job = (await api.job())["jobId"]
+
+    response = await api.call("POST", f"/v1/jobs/{job}/trigger-many", said)
+
+    check_problem(response, 422, words, field)
+    assert (await api.call("GET", f"/v1/jobs/{job}/runs")).json()["runs"] == []
+
+
+async def test_a_repeated_request_for_many_is_answered_the_same(api: Api):
+    job = (await api.job())["jobId"]
+    path, headers = f"/v1/jobs/{job}/trigger-many", {"Idempotency-Key": "many"}
+    said: dict[str, Any] = {"runs": [{}, {}]}
+
+    first = await api.call("POST", path, said, headers=headers)
+    second = await api.call("POST", path, said, headers=headers)
+
+    assert second.content == first.content
+    assert second.headers["Idempotency-Replayed"] == "true"
+    assert len((await api.call("GET", f"/v1/jobs/{job}/runs")).json()["runs"]) == 2
+
+
 async def test_a_repeated_trigger_is_answered_the_same_even_after_a_delete(api: Api):
     job = (await api.job())["jobId"]
     said, headers = {"delay": 5}, {"Idempotency-Key": "two"}

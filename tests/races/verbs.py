@@ -23,7 +23,7 @@ from onthedot.errors import (
 )
 from onthedot.store.postgres import PostgresStore
 from onthedot.store.postgres.clock import Clock
-from onthedot.store.values import Lessee, Redriven
+from onthedot.store.values import Asked, Lessee, Redriven
 from tests.races.world import PERIOD, World
 from tests.support.builders import ALL_SHARDS, a_definition, a_receipt, every
 
@@ -94,6 +94,11 @@ async def enqueue(store: PostgresStore, world: World) -> Any:
 async def enqueue_later(store: PostgresStore, world: World) -> Any:
     due = world.now + MINUTE
     return await store.runs.enqueue(world.job.id, due=due, payload=None, now=world.now)
+
+
+async def enqueue_many(store: PostgresStore, world: World) -> Any:
+    asked = [Asked(world.now), Asked(world.now + MINUTE)]
+    return await store.runs.enqueue_many(world.job.id, asked, now=world.now)
 
 
 async def fire(store: PostgresStore, world: World) -> Any:
@@ -233,6 +238,7 @@ VERBS = (
     ),
     Verb(name="enqueue", act=enqueue, worlds=("held", "spent"), may=(NotFound,)),
     Verb(name="enqueue later", act=enqueue_later, worlds=("held", "spent"), may=(NotFound,)),
+    Verb(name="enqueue many", act=enqueue_many, worlds=("spent",), may=(NotFound,)),
     Verb(
         name="fire",
         act=fire,

@@ -120,7 +120,7 @@ async def standing_of(store: Store, clock: ManualClock, job: Job) -> Standing:
 
 
 def a_receipt(key: str = "once-only", fingerprint: str = "request") -> Receipt:
-    return Receipt(key, fingerprint, lambda job, run: f"job {job.id}, run {run} ✓")
+    return Receipt(key, fingerprint, lambda job, runs: f"job {job.id}, runs {list(runs)} ✓")
 
 
 # Nodes

@@ -6,7 +6,7 @@ import hashlib
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as NotBase64
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import Any, Final
 
@@ -85,7 +85,7 @@ def cursor_text(place: str, *numbers: int) -> str:
 
 
 def receipt_of(
-    request: AnyRequest, body: bytes, answer: Callable[[Job, int | None], str]
+    request: AnyRequest, body: bytes, answer: Callable[[Job, Sequence[int]], str]
 ) -> Receipt | None:
     """The caller's Idempotency-Key, bound to this very request."""
     keys = request.headers.getall("Idempotency-Key", [])

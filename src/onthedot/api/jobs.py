@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -21,26 +22,29 @@ from onthedot.api.asking import (
     limit_of,
     receipt_of,
 )
-from onthedot.api.services import Given
+from onthedot.api.services import Given, Services
 from onthedot.core import editing
 from onthedot.core.editing import Change, Standing
 from onthedot.core.instants import Instant, format_instant
 from onthedot.core.model import Job
 from onthedot.ids import job_id, parse_job_id, run_id
-from onthedot.store.values import Made
+from onthedot.store.values import Asked, Made
 from onthedot.wire import (
     JobIn,
     JobList,
     JobOut,
     JobPatch,
     RunCreated,
+    RunsCreated,
     TriggerIn,
+    TriggerManyIn,
     definition_of,
     job_out,
     patched,
     read,
     trigger_due,
     trigger_payload,
+    triggers,
 )
 
 
@@ -56,7 +60,7 @@ async def create_job(request: AnyRequest, services: Given) -> Response[bytes]:
     body = await body_of(request)
     now = services.clock.now()
 
-    def text(job: Job, _: int | None) -> str:
+    def text(job: Job, _: Sequence[int]) -> str:
         return msgspec.json.encode(_shown(job, now)).decode()
 
     made = await services.store.jobs.create(
@@ -65,7 +69,7 @@ async def create_job(request: AnyRequest, services: Given) -> Response[bytes]:
         receipt=receipt_of(request, body, text),
     )
     services.wake_scheduler()
-    created = made.repeat if made.job is None else text(made.job, None)
+    created = made.repeat if made.job is None else text(made.job, ())
     assert created is not None, "a store makes a job or repeats an answer"
     location = "/v1/jobs/" + msgspec.json.decode(created, type=JobOut).job_id
     return json_text(created.encode(), 201, {"Location": location, **_replayed(made)})
@@ -133,9 +137,9 @@ async def trigger_job(job: FromPath[str], request: AnyRequest, services: Given) 
     now = services.clock.now()
     due = trigger_due(asked, now=now)
 
-    def text(owner: Job, run: int | None) -> str:
-        assert run is not None, "a trigger makes a run"
-        return _created(services.installation, owner.id, run, due)
+    def text(owner: Job, runs: Sequence[int]) -> str:
+        (run,) = runs
+        return _encoded(_created(services.installation, owner.id, run, due))
 
     made = await services.store.runs.enqueue(
         number,
@@ -144,23 +148,59 @@ async def trigger_job(job: FromPath[str], request: AnyRequest, services: Given) 
         now=now,
         receipt=receipt_of(request, body, text),
     )
-    # A run that is due waits for a worker, any other for the scheduler that will bring it up.
-    (services.wake_worker if due <= now else services.wake_scheduler)()
-    created = made.repeat
-    if created is None:
-        assert made.run is not None, "a store makes a run or repeats an answer"
-        created = _created(services.installation, number, made.run, due)
+    _wake(services, [due], now)
+    created = text(made.job, made.runs) if made.job is not None else made.repeat
+    assert created is not None, "a store makes a run or repeats an answer"
     location = "/v1/runs/" + msgspec.json.decode(created, type=RunCreated).run_id
     return json_text(created.encode(), 202, {"Location": location, **_replayed(made)})
 
 
-def _created(installation: str, job: int, run: int, due: Instant) -> str:
-    created = RunCreated(
+@post("/jobs/{job:str}/trigger-many")
+async def trigger_job_many(
+    job: FromPath[str], request: AnyRequest, services: Given
+) -> Response[bytes]:
+    number = parse_job_id(job)
+    body = await body_of(request)
+    now = services.clock.now()
+    asked = triggers(read(body, TriggerManyIn), now=now)
+
+    def text(owner: Job, runs: Sequence[int]) -> str:
+        made = [
+            _created(services.installation, owner.id, run, due)
+            for run, (due, _) in zip(runs, asked, strict=True)
+        ]
+        return _encoded(RunsCreated(runs=made))
+
+    made = await services.store.runs.enqueue_many(
+        number,
+        [Asked(*each) for each in asked],
+        now=now,
+        receipt=receipt_of(request, body, text),
+    )
+    _wake(services, [due for due, _ in asked], now)
+    created = text(made.job, made.runs) if made.job is not None else made.repeat
+    assert created is not None, "a store makes runs or repeats an answer"
+    return json_text(created.encode(), 202, _replayed(made))
+
+
+def _wake(services: Services, dues: Sequence[Instant], now: Instant) -> None:
+    """A run that is due waits for a worker, any other for the scheduler that will bring it up."""
+    if min(dues) <= now:
+        services.wake_worker()
+    if max(dues) > now:
+        services.wake_scheduler()
+
+
+def _created(installation: str, job: int, run: int, due: Instant) -> RunCreated:
+    return RunCreated(
         run_id=run_id(installation, job, run),
         job_id=job_id(job),
         scheduled_for=format_instant(due),
     )
-    return msgspec.json.encode(created).decode()
+
+
+def _encoded(answered: msgspec.Struct) -> str:
+    return msgspec.json.encode(answered).decode()
 
 
 def _shown(job: Job, now: Instant) -> JobOut:
@@ -182,4 +222,5 @@ ROUTES: Final[list[HTTPRouteHandler]] = [
     edit_job,
     delete_job,
     trigger_job,
+    trigger_job_many,
 ]

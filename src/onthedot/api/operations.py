@@ -25,7 +25,9 @@ from onthedot.wire import (
     RunDetail,
     RunList,
     RunRedriven,
+    RunsCreated,
     TriggerIn,
+    TriggerManyIn,
     WhyOut,
 )
 
@@ -130,6 +132,20 @@ OPERATIONS: Final = (
         body_required=False,
         example={"payload": {"report": "now"}, "delay": 30},
         answers={202: ("The run is made.", RunCreated)},
+        problems=(*_WRITE, 404),
+    ),
+    Operation(
+        id="triggerJobMany",
+        method="post",
+        path="/v1/jobs/{jobId}/trigger-many",
+        tag="Runs",
+        summary="Run a job many times, all or none",
+        description="Up to 1000 runs in one request of at most 256 KB, in one transaction: with a "
+        "202 all of them are made, otherwise none is.",
+        parameters=("jobId", "idempotencyKey"),
+        body=TriggerManyIn,
+        example={"runs": [{"payload": {"to": "ana"}}, {"payload": {"to": "bo"}, "delay": 30}]},
+        answers={202: ("The runs are made.", RunsCreated)},
         problems=(*_WRITE, 404),
     ),
     Operation(

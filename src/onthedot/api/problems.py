@@ -27,6 +27,7 @@ from onthedot.errors import (
 from onthedot.ids import shown
 from onthedot.observe.events import warn
 from onthedot.wire import Malformed, Problem
+from onthedot.wire.refusals import problem_type, words_of
 
 MEDIA_TYPE: Final = "application/problem+json"
 RETRY_AFTER_S: Final = 1
@@ -52,9 +53,9 @@ _HINTS: Final = {
 
 def problem_of(error: OnthedotError, *, run_status: Status | None = None) -> Problem:
     status = next((_STATUSES[kind] for kind in type(error).__mro__ if kind in _STATUSES), 500)
-    words = re.sub(r"(?<!^)(?=[A-Z])", " ", type(error).__name__).capitalize()
+    words = words_of(type(error))
     return Problem(
-        type=f"urn:onthedot:problem:{words.lower().replace(' ', '-')}",
+        type=problem_type(words),
         title=words,
         status=status,
         detail=error.message,
@@ -68,7 +69,7 @@ def plain_problem(status: int, detail: str, hint: str = "") -> Problem:
     """A problem that HTTP itself has a name for."""
     title = HTTPStatus(status).phrase.capitalize()
     return Problem(
-        type=f"urn:onthedot:problem:{title.lower().replace(' ', '-')}",
+        type=problem_type(title),
         title=title,
         status=status,
         detail=detail,

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from onthedot import config
 from onthedot.cli import output
-from onthedot.errors import Conflict, Invalid, NotFound, OnthedotError
+from onthedot.errors import Conflict, NotFound, OnthedotError
 from onthedot.ids import parse_job_id, shown
 
 if TYPE_CHECKING:
@@ -20,17 +20,6 @@ TIMEOUT_S = 10.0
 PAGE = 1000
 PAGES_MAX = 1000
 CANDIDATES_MAX = 10
-NOT_OURS = "Is that an onthedot server? Name one with --server or ONTHEDOT_SERVER."
-
-# How much is shown of an answer that is not ours: enough to recognise who gave it.
-_BODY_SHOWN_MAX = 200
-_KINDS: dict[int, type[OnthedotError]] = {
-    400: Invalid,
-    404: NotFound,
-    409: Conflict,
-    413: Invalid,
-    422: Invalid,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +48,12 @@ class Client:
     def call(self, method: str, path: str, body: Any = None) -> Answer:
         """One request; anything but success is raised, in the server's own words if it has any."""
         status, text = self._exchange(method, path, None if body is None else json.dumps(body))
-        document = _document(text)
         if not 200 <= status < 300:
-            raise _refusal(self.server, status, text, document)
+            # Reading a refusal brings the shapes of the API along: a success need not wait for it.
+            from onthedot.wire.refusals import refusal
+
+            raise refusal(self.server, status, text)
+        document = _document(text)
         if document is None and text:
             raise self._stranger(f"answered HTTP {status} with something that is not JSON")
         return Answer(status, document)
@@ -126,10 +118,9 @@ class Client:
         )
 
     def _stranger(self, what: str) -> OnthedotError:
-        return OnthedotError(
-            f"what answers at {self.server} {what}",
-            hint=NOT_OURS,
-        )
+        from onthedot.wire.refusals import NOT_OURS
+
+        return OnthedotError(f"what answers at {self.server} {what}", hint=NOT_OURS)
 
 
 def connect(server: str | None) -> Client:
@@ -186,20 +177,3 @@ def _document(text: bytes) -> Any:
         return json.loads(text)
     except ValueError:
         return None
-
-
-def _refusal(server: str, status: int, text: bytes, document: Any) -> OnthedotError:
-    """A problem document (RFC 9457) as one error; anything else is shown as it came, shortened."""
-    problem = document if isinstance(document, dict) else {}
-    detail = problem.get("detail") or problem.get("title")
-    hint = str(problem.get("hint") or "")
-    if status in (401, 403) and not hint:
-        hint = "Set ONTHEDOT_API_KEY to the server's key."
-    if detail:
-        kind = _KINDS.get(status, OnthedotError)
-        return kind(str(detail), hint=hint, field=problem.get("field"))
-    look = text[:_BODY_SHOWN_MAX].decode("utf-8", "replace").strip()
-    return OnthedotError(
-        f"{server} answered HTTP {status}" + (f": {look}" if look else ""),
-        hint=hint or NOT_OURS,
-    )

@@ -27,6 +27,7 @@ from onthedot.core.model import (
 )
 from onthedot.store.values import (
     IDLE,
+    Asked,
     Backlog,
     Beat,
     CancelVerdict,
@@ -149,6 +150,14 @@ class RunVerbs(Protocol):
         """A run that is no occurrence: unowned if due, else waiting. Works while the job is paused.
 
         Its number is `now` with a free tie-breaker. Raises NotFound; receipts as in create.
+        """
+        ...
+
+    async def enqueue_many(
+        self, job: int, asked: Sequence[Asked], *, now: Instant, receipt: Receipt | None = None
+    ) -> Made:
+        """Many runs, all or none, each as `enqueue` makes it. Their numbers rise in the order in
+        which they were asked for.
         """
         ...
 

@@ -52,23 +52,35 @@ class Receipt:
     """An API caller's `Idempotency-Key`, kept with what it made, in the same transaction.
 
     `fingerprint` stands for the whole request. `answer` makes the text that a repeat is given,
-    from the job and, for a trigger, the run; it is pure.
+    from the job and the runs that were made, none for a create; it is pure.
     """
 
     key: str
     fingerprint: str
-    answer: Callable[[Job, int | None], str]
+    answer: Callable[[Job, Sequence[int]], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What a create or enqueue made (`run` only for the latter), or the kept answer if it is a
-    repeat.
+    """What a create or enqueue made (`runs` only for the latter, in the order asked for), or the
+    kept answer if it is a repeat.
     """
 
     job: Job | None = None
-    run: int | None = None
+    runs: tuple[int, ...] = ()
     repeat: str | None = None
+
+    @property
+    def run(self) -> int | None:
+        """Where one was asked for."""
+        return self.runs[0] if self.runs else None
+
+
+class Asked(NamedTuple):
+    """A run to make. `payload` None means the job's own."""
+
+    due: Instant
+    payload: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

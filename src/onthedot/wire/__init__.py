@@ -1,6 +1,12 @@
 """The shapes of the API, shared by the server and the SDK, and the checks at its door."""
 
-from onthedot.wire.definitions import definition_of, patched, trigger_due, trigger_payload
+from onthedot.wire.definitions import (
+    definition_of,
+    patched,
+    trigger_due,
+    trigger_payload,
+    triggers,
+)
 from onthedot.wire.jobs import BackoffIn, BackoffOut, JobIn, JobList, JobOut, JobPatch, job_out
 from onthedot.wire.letters import (
     DeadLetterDetail,
@@ -19,7 +25,9 @@ from onthedot.wire.runs import (
     RunDetail,
     RunList,
     RunOut,
+    RunsCreated,
     TriggerIn,
+    TriggerManyIn,
 )
 from onthedot.wire.server import (
     HealthOut,
@@ -62,7 +70,9 @@ __all__ = [
     "RunList",
     "RunOut",
     "RunRedriven",
+    "RunsCreated",
     "TriggerIn",
+    "TriggerManyIn",
     "UpcomingOut",
     "WhyOut",
     "definition_of",
@@ -72,5 +82,6 @@ __all__ = [
     "read",
     "trigger_due",
     "trigger_payload",
+    "triggers",
     "why_out",
 ]

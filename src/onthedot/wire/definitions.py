@@ -16,7 +16,7 @@ from onthedot.core.schedules.zones import zone_named
 from onthedot.errors import Invalid, NotAvailableYet
 from onthedot.wire.jobs import BackoffIn, JobFields, JobIn, JobPatch
 from onthedot.wire.reading import payload_text
-from onthedot.wire.runs import TriggerIn
+from onthedot.wire.runs import TriggerIn, TriggerManyIn
 from onthedot.wire.urls import checked_url
 
 TIMEOUT_MAX: Final = DAY
@@ -69,6 +69,18 @@ def trigger_due(trigger: TriggerIn, *, now: Instant) -> Instant:
 
 def trigger_payload(trigger: TriggerIn) -> str | None:
     return None if trigger.payload is UNSET else payload_text(trigger.payload)
+
+
+def triggers(many: TriggerManyIn, *, now: Instant) -> list[tuple[Instant, str | None]]:
+    """When each of many runs is due, and its payload. A refusal names the place of the culprit."""
+    asked = []
+    for place, trigger in enumerate(many.runs):
+        try:
+            asked.append((trigger_due(trigger, now=now), trigger_payload(trigger)))
+        except Invalid as error:
+            error.field = f"runs[{place}].{error.field}"
+            raise
+    return asked
 
 
 def _with(old: Definition, given: JobIn | JobPatch, *, now: Instant) -> Definition:

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, Final, TypeVar, get_args
+from typing import Any, Final, TypeVar, get_args, get_origin
 
 import msgspec
 from msgspec import NODEFAULT, DecodeError, Meta, Raw, Struct, ValidationError
@@ -48,7 +48,9 @@ class _Field:
     later: str
     pattern: re.Pattern[str] | None
     members: type[Struct] | None
-    """The struct of a nested object."""
+    """The struct of a nested object, or of the objects in an array."""
+    most: int | None
+    """How many objects the array may have; None: there is no array."""
 
 
 def read(body: bytes, shape: type[S]) -> S:
@@ -165,9 +167,9 @@ def _value(raw: Raw, field: _Field, path: str) -> object:
     if field.type is Any:
         return raw
     if field.members is not None:
-        if not text.startswith(b"{"):
-            raise _wrong(text, field, path)
-        return _built(_OPEN_JSON.decode(text), field.members, f"{path}.")
+        if field.most is not None:
+            return _elements(text, field, path)
+        return _member(text, field, path)
     try:
         value = msgspec.json.decode(text, type=field.type)
     except ValidationError:
@@ -178,6 +180,20 @@ def _value(raw: Raw, field: _Field, path: str) -> object:
     ):
         raise _wrong(text, field, path)
     return value
+
+
+def _member(text: bytes, field: _Field, path: str) -> object:
+    if not text.startswith(b"{") or field.members is None:
+        raise _wrong(text, field, path)
+    return _built(_OPEN_JSON.decode(text), field.members, f"{path}.")
+
+
+def _elements(text: bytes, field: _Field, path: str) -> list[object]:
+    """Objects in an array: one at fault is named by its place, counted from 0."""
+    raws = msgspec.json.decode(text, type=list[Raw]) if text.startswith(b"[") else []
+    if not raws or len(raws) > (field.most or 0):
+        raise _wrong(text, field, path)
+    return [_member(bytes(raw), field, f"{path}[{at}]") for at, raw in enumerate(raws)]
 
 
 def _whole_number(text: bytes, field: _Field, path: str) -> object:
@@ -234,9 +250,9 @@ def _shown(text: bytes, pattern: re.Pattern[str] | None = None) -> str:
 
 def _shown_array(text: bytes, pattern: re.Pattern[str] | None) -> str:
     """With the first element that is at fault, where elements have a pattern."""
-    if pattern is None:
-        return "an array"
     elements = [bytes(raw) for raw in msgspec.json.decode(text, type=list[Raw])]
+    if pattern is None:
+        return f"an array of {len(elements)}"
     for raw in elements:
         is_text = raw.startswith(b'"')
         if not is_text or not pattern.fullmatch(msgspec.json.decode(raw, type=str)):
@@ -261,6 +277,9 @@ def _field(info: msgspec.structs.FieldInfo) -> _Field:
         later=extra.get("later", ""),
         pattern=extra.get("pattern"),
         members=next((p for p in parts if isinstance(p, type) and issubclass(p, Struct)), None),
+        most=next((p.max_length for p in parts if isinstance(p, Meta) and p.max_length), None)
+        if any(get_origin(part) is list for part in parts)
+        else None,
     )
 
 

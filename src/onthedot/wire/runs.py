@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from onthedot.core.states import Status
 from onthedot.wire import fields as f
 from onthedot.wire.jobs import InstantText
+
+TRIGGERS_MAX: Final = 1000
+"""Runs that one request makes: more would hold the store up for others."""
 
 
 class TriggerIn(Struct, kw_only=True, forbid_unknown_fields=True, rename="camel"):
@@ -19,12 +22,32 @@ class TriggerIn(Struct, kw_only=True, forbid_unknown_fields=True, rename="camel"
     delay: f.Delay | UnsetType | None = UNSET
 
 
+class TriggerManyIn(Struct, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    """Runs to make, all of them or none."""
+
+    runs: Annotated[
+        list[TriggerIn],
+        f.about(
+            f"1 to {TRIGGERS_MAX} runs, each as for a single trigger.",
+            f'an array of 1 to {TRIGGERS_MAX} objects such as {{"payload": …}}',
+            min_length=1,
+            max_length=TRIGGERS_MAX,
+        ),
+    ]
+
+
 class RunCreated(Struct, kw_only=True, frozen=True, rename="camel"):
     """The run that a trigger made."""
 
     run_id: str
     job_id: str
     scheduled_for: InstantText
+
+
+class RunsCreated(Struct, kw_only=True, frozen=True, rename="camel"):
+    """The runs that were made, in the order in which they were asked for."""
+
+    runs: list[RunCreated]
 
 
 class RunCancelled(Struct, kw_only=True, frozen=True, rename="camel"):

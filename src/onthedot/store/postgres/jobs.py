@@ -142,9 +142,11 @@ async def kept_answer(db: Connection, receipt: Receipt | None, now: Instant) -> 
     return str(answer)
 
 
-async def keep_answer(db: Connection, receipt: Receipt | None, job: Job, run: int | None) -> None:
+async def keep_answer(
+    db: Connection, receipt: Receipt | None, job: Job, runs: Sequence[int]
+) -> None:
     if receipt is not None:
-        await db.execute(SQL["jobs.keep_answer"], receipt.key, receipt.answer(job, run))
+        await db.execute(SQL["jobs.keep_answer"], receipt.key, receipt.answer(job, runs))
 
 
 async def _create(
@@ -160,7 +162,7 @@ async def _create(
     assert job is not None
     await db.execute(SQL["jobs.insert"], *await _columns(db, job, change))
     await _place(db, job, change)
-    await keep_answer(db, receipt, job, None)
+    await keep_answer(db, receipt, job, ())
     return Made(job=job)
 
 

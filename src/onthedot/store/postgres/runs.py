@@ -12,7 +12,16 @@ from onthedot.store.postgres.jobs import keep_answer, kept_answer
 from onthedot.store.postgres.statements import SQL
 from onthedot.store.refusals import no_such_job, no_such_run, run_over
 from onthedot.store.rows import job_of
-from onthedot.store.values import CancelVerdict, Finished, Lessee, Made, Promoted, Receipt, Signal
+from onthedot.store.values import (
+    Asked,
+    CancelVerdict,
+    Finished,
+    Lessee,
+    Made,
+    Promoted,
+    Receipt,
+    Signal,
+)
 
 _REASON = "cancelled by request"
 
@@ -30,9 +39,12 @@ class Runs:
         now: Instant,
         receipt: Receipt | None = None,
     ) -> Made:
-        return await self._database.transaction(
-            lambda db: _enqueue(db, job, due, payload, now, receipt)
-        )
+        return await self.enqueue_many(job, [Asked(due, payload)], now=now, receipt=receipt)
+
+    async def enqueue_many(
+        self, job: int, asked: Sequence[Asked], *, now: Instant, receipt: Receipt | None = None
+    ) -> Made:
+        return await self._database.transaction(lambda db: _enqueue(db, job, asked, now, receipt))
 
     async def promote(
         self,
@@ -85,22 +97,18 @@ class Runs:
 
 
 async def _enqueue(
-    db: Connection,
-    job: int,
-    due: Instant,
-    payload: str | None,
-    now: Instant,
-    receipt: Receipt | None,
+    db: Connection, job: int, asked: Sequence[Asked], now: Instant, receipt: Receipt | None
 ) -> Made:
     repeat = await kept_answer(db, receipt, now)
     if repeat is not None:
         return Made(repeat=repeat)
-    number = await db.fetchval(SQL["runs.enqueue"], job, due, payload, now)
-    if number is None:
+    dues, payloads = [each.due for each in asked], [each.payload for each in asked]
+    numbers = await db.fetchval(SQL["runs.enqueue"], job, dues, payloads, now)
+    if numbers is None:
         raise no_such_job(job)
     found = job_of(await db.fetchrow(SQL["jobs.get"], job))
-    await keep_answer(db, receipt, found, number)
-    return Made(job=found, run=number)
+    await keep_answer(db, receipt, found, numbers)
+    return Made(job=found, runs=tuple(numbers))
 
 
 async def _cancel(db: Connection, job: int, run: int, now: Instant) -> CancelVerdict:

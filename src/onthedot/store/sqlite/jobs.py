@@ -101,10 +101,10 @@ def kept_answer(db: sqlite3.Connection, receipt: Receipt | None) -> str | None:
 
 
 def keep_answer(
-    db: sqlite3.Connection, receipt: Receipt | None, job: Job, run: int | None, now: Instant
+    db: sqlite3.Connection, receipt: Receipt | None, job: Job, runs: Sequence[int], now: Instant
 ) -> None:
     if receipt is not None:
-        answer = receipt.answer(job, run)
+        answer = receipt.answer(job, runs)
         db.execute(SQL["jobs.keep_answer"], (receipt.key, receipt.fingerprint, answer, now))
 
 
@@ -122,7 +122,7 @@ def _create(
     inserted = db.execute(SQL["jobs.insert"], _columns(db, job, change)).lastrowid
     assert inserted == number, (inserted, number)
     _place(db, job, change)
-    keep_answer(db, receipt, job, None, now)
+    keep_answer(db, receipt, job, (), now)
     return Made(job=job)
 
 

@@ -10,8 +10,8 @@ from onthedot.ids import run_id
 from onthedot.store.refusals import job_deleted, no_dead_letter, no_such_job
 from onthedot.store.rows import letter_of
 from onthedot.store.sqlite.database import Database
+from onthedot.store.sqlite.enqueueing import free_number
 from onthedot.store.sqlite.ledger import find_run
-from onthedot.store.sqlite.runs import free_number
 from onthedot.store.sqlite.statements import SQL
 from onthedot.store.values import DeadLetter, LetterPlace, Redriven
 

@@ -8,26 +8,23 @@ from typing import NamedTuple, NoReturn
 
 from onthedot.core.instants import Instant
 from onthedot.core.model import (
-    NUMBER_MAX,
     Lanes,
     LeasedRun,
-    NewRun,
     Outcome,
     RunRef,
-    created_run,
     is_occurrence,
-    lane_of,
     shard_of,
 )
 from onthedot.core.states import Status
 from onthedot.store.codec import RETRIED, STATUS_CODES, STATUS_OF_CODE
 from onthedot.store.refusals import no_such_run, run_over
 from onthedot.store.sqlite.database import Database
-from onthedot.store.sqlite.jobs import get_job, insert_waiting, keep_answer, kept_answer
+from onthedot.store.sqlite.enqueueing import enqueue
 from onthedot.store.sqlite.nodes import require_alive
 from onthedot.store.sqlite.outcomes import Held, end_unstarted, is_taken, signal_for
 from onthedot.store.sqlite.statements import SQL
 from onthedot.store.values import (
+    Asked,
     CancelVerdict,
     Finished,
     Lessee,
@@ -68,7 +65,12 @@ class Runs:
         now: Instant,
         receipt: Receipt | None = None,
     ) -> Made:
-        return await self._database.write(lambda db: _enqueue(db, job, due, payload, now, receipt))
+        return await self.enqueue_many(job, [Asked(due, payload)], now=now, receipt=receipt)
+
+    async def enqueue_many(
+        self, job: int, asked: Sequence[Asked], *, now: Instant, receipt: Receipt | None = None
+    ) -> Made:
+        return await self._database.write(lambda db: enqueue(db, job, asked, now, receipt))
 
     async def promote(
         self,
@@ -111,44 +113,6 @@ class Runs:
         return await self._database.read(
             lambda db: [Signal._make(row) for row in db.execute(SQL["runs.signals"], (node,))]
         )
-
-
-def _enqueue(
-    db: sqlite3.Connection,
-    job: int,
-    due: Instant,
-    payload: str | None,
-    now: Instant,
-    receipt: Receipt | None,
-) -> Made:
-    repeat = kept_answer(db, receipt)
-    if repeat is not None:
-        return Made(repeat=repeat)
-    found = get_job(db, job)
-    definition = found.definition
-    number = free_number(db, job, now)
-    run = NewRun(
-        *(job, number, found.version, lane_of(definition), definition.priority, due, due), payload
-    )
-    if due > now:
-        insert_waiting(db, run)
-    else:
-        db.execute(SQL["runs.insert_live"], (*run[:7], 1, 0, 0, payload, None, None))
-    keep_answer(db, receipt, found, number, now)
-    return Made(job=found, run=number)
-
-
-def free_number(db: sqlite3.Connection, job: int, now: Instant) -> int:
-    """The number after the highest that this microsecond has given to the job."""
-    at = now
-    while True:  # bounded: each microsecond holds a thousand numbers
-        bounds = {"job": job, "first": created_run(at, 1), "last": created_run(at, NUMBER_MAX)}
-        (highest,) = db.execute(SQL["runs.highest"], bounds).fetchone()
-        if highest is None:
-            return created_run(at, 1)
-        if highest < bounds["last"]:
-            return int(highest) + 1
-        at += 1
 
 
 def _coming(

@@ -403,11 +403,11 @@ begin
 end $$;
 
 -- A run that is no occurrence. The tie-breaker begins at a number of the transaction, so that
--- callers in the same microsecond rarely try the same one.
+-- callers in the same microsecond rarely try the same one; from_ is the microsecond to begin with.
 create function enqueue(
-  job_ bigint, due_ bigint, payload_ text, now_ bigint
+  job_ bigint, due_ bigint, payload_ text, now_ bigint, from_ bigint
 ) returns bigint language plpgsql as $$
-declare n integer := 1 + (pg_current_xact_id()::text::bigint % 1023)::integer; at_ bigint := now_; number bigint; j record;
+declare n integer := 1 + (pg_current_xact_id()::text::bigint % 1023)::integer; at_ bigint := from_; number bigint; j record;
 begin
   select version, lane, priority into j from job where id = job_ for key share;
   if not found then return null; end if;
@@ -435,6 +435,22 @@ begin
   raise exception 'no free number for job %', job_;
 end $$;
 
+-- Runs in the given order; null if there is no such job.
+create function enqueue_many(
+  job_ bigint, dues_ bigint[], payloads_ text[], now_ bigint
+) returns bigint[] language plpgsql as $$
+declare numbers bigint[] := '{}'; last bigint := 0; number bigint;
+begin
+  for i in 1 .. cardinality(dues_) loop
+    -- Each begins a microsecond after the last one, so that numbers rise and none is looked for long.
+    number := enqueue(job_, dues_[i], payloads_[i], now_, greatest(now_, (last >> 10) + 1));
+    if number is null then return null; end if;
+    numbers := numbers || number;
+    last := number;
+  end loop;
+  return numbers;
+end $$;
+
 -- Letters of a job become runs that do theirs again; runs_ null: the oldest ones. The caller holds the
 -- job's key share. A letter is locked before it goes: of two who want it, one finds it gone.
 create function redrive_letters(job_ bigint, runs_ bigint[], limit_ integer, now_ bigint)
@@ -451,7 +467,7 @@ begin
   loop
     delete from dead where job = job_ and run = letter.run;
     -- Each has a microsecond of its own: looking for free numbers in one would take ever longer.
-    new := enqueue(job_, now_, letter.payload, now_ + made);
+    new := enqueue(job_, now_, letter.payload, now_, now_ + made);
     old := letter.run;
     update run set due = letter.due where job = job_ and run = new;
     insert into redrive (job, run, old) values (job_, new, letter.run);
