@@ -27,6 +27,7 @@ from onthedot.observe.health import Health
 from onthedot.observe.tally import Tally
 from onthedot.roles.incarnation import Incarnation, Kit, Tell, join
 from onthedot.roles.loop import Loop
+from onthedot.roles.notifier import Postbox
 from onthedot.roles.processes import this_process
 from onthedot.roles.runners.opening import open_runner
 from onthedot.roles.running import run
@@ -164,6 +165,7 @@ class Node:
             retention_us=settings.retention_us,
             alone=not settings.on_postgres,  # the lock file of SQLite says so
             tell=_teller(hints, clock),
+            postbox=Postbox(executing.post, settings.webhook_secrets),
         )
         return cls(settings, kit, hints)
 

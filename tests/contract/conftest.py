@@ -109,7 +109,7 @@ USE_ALL_STATEMENTS = frozenset(
     f"test_{what}"
     for what in (
         *("backlog", "cancel", "fire", "jobs", "letters", "nodes", "one_fate"),
-        *("overview", "receipts", "release", "upkeep", "versions"),
+        *("outbox", "overview", "receipts", "release", "upkeep", "versions"),
     )
 )
 

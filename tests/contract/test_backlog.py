@@ -20,7 +20,14 @@ async def backlog(store, clock, most=1_000):
 
 
 async def test_an_empty_store_has_no_backlog(store, clock):
-    assert await backlog(store, clock) == Backlog(queues=[], waiting=0, dead_letters=0, set_aside=0)
+    assert await backlog(store, clock) == Backlog(
+        queues=[],
+        waiting=0,
+        dead_letters=0,
+        set_aside=0,
+        notices=0,
+        notices_given_up=0,
+    )
 
 
 async def test_due_runs_that_nobody_holds_are_counted_by_queue(store, clock):

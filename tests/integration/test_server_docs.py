@@ -157,8 +157,8 @@ def test_every_event_is_in_the_list_of_events():
 
 def test_every_metric_is_in_the_list_of_metrics():
     gauges = Gauges(
-        queued={}, oldest_s={}, waiting=0, dead_letters=0, set_aside=0, nodes={}, slots=0,
-        slots_used=0,
+        queued={}, oldest_s={}, waiting=0, dead_letters=0, set_aside=0, notices=0,
+        notices_given_up=0, nodes={}, slots=0, slots_used=0,
     )  # fmt: skip
     text = render(Scrape(Tally(), "0", True, gauges)).decode()
     there = set(re.findall(r"^# TYPE (onthedot_\w+)", text, re.MULTILINE))

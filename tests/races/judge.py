@@ -8,6 +8,7 @@ from typing import Any
 
 from onthedot.core.instants import Instant
 from onthedot.core.model import LeasedRun, is_occurrence, occurrence
+from onthedot.core.notifying import Notice
 from onthedot.errors import NodeDead, NotFound
 from onthedot.store.postgres.clock import FAR_US
 from onthedot.store.values import CancelVerdict, Finished, Made, Redriven
@@ -22,6 +23,7 @@ AHEAD = 3  # occurrences after it that somebody must stand for
 
 ABOUT_A_RUN = ("cancel", "redrive", "dismiss")
 CHANGES = ("edit", "move", "pause", "resume")
+SETTLING = ("deliver", "put off", "give up")
 DISMISSALS = ("dismiss", "dismiss all")
 PLACES = ("run", "waiting", "history")
 
@@ -42,6 +44,7 @@ def faults(race: Race, alone: Any) -> list[str]:
         cancels(race),
         promises(race),
         letters(race),
+        notices(race),
     )
     return [f"{race}: {fault}" for check in checks for fault in check]
 
@@ -237,6 +240,29 @@ def letters(race: Race) -> Iterator[str]:
         yield f"redriven is {set(redriven)}, and told was {told}"
     if told and dismissed:
         yield "the same letter was both redriven and dismissed"
+
+
+def notices(race: Race) -> Iterator[str]:
+    """A run that failed has one notice, until somebody who had it to himself delivered it."""
+    failed = {_key(row) for row in race.state["history"] if row["status"] == FAILED}
+    noted = {_key(row): row for row in race.state["outbox"]}
+    settled = [verb.name for verb, answer in race.committed if verb.name in SETTLING and answer]
+    taken = [each for _, answer in race.committed for each in _taken(answer)]
+    for key in noted.keys() - failed:
+        yield f"there is a notice of run {key}, which did not fail"
+    for key in failed:
+        if (key in noted) == ("deliver" in settled) and _job(race) is not None:
+            yield f"the notice of run {key} is {'still' if key in noted else 'not'} there"
+    if taken and settled:
+        yield f"one notice was settled ({settled[0]}), and taken by somebody else"
+    if len(taken) > 1 or settled.count("deliver") > 1 or {"deliver", "give up"} <= set(settled):
+        yield f"one notice was settled by {settled}, and taken {len(taken)} times"
+    if "give up" in settled and any(row["at"] is not None for row in noted.values()):
+        yield "a notice that was given up is tried again"
+
+
+def _taken(answer: Any) -> list[Notice]:
+    return [each for each in answer if isinstance(each, Notice)] if _is_list(answer) else []
 
 
 def _redriven(answer: Any) -> list[Redriven]:

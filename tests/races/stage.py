@@ -42,6 +42,7 @@ select json_build_object(
   'history', (select json_agg(x) from history x),
   'dead', (select json_agg(x) from dead x),
   'redrive', (select json_agg(x) from redrive x),
+  'outbox', (select json_agg(x) from outbox x),
   'node', (select json_agg(x) from node x),
   'signal', (select json_agg(x) from signal x),
   'shard', (select json_agg(x) from shard x)

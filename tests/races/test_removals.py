@@ -122,6 +122,20 @@ REMOVALS = (
         fault="an error that the contract does not know",
     ),
     Removal(
+        what="the lock of a settlement on the notice",
+        where="outbox.lock",
+        text="for update of o",
+        row=("take notices", "dead"),
+        fault="and taken by somebody else",
+    ),
+    Removal(
+        what="the number of the try in a settlement",
+        where="outbox.lock",
+        text="and o.tries = x.tries",
+        row=("take notices", "dead"),
+        fault="and taken by somebody else",
+    ),
+    Removal(
         what="the locks of a delete on live runs",
         where="end_runs",
         text="(select from run where job = job_ for update)",

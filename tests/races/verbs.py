@@ -23,7 +23,7 @@ from onthedot.errors import (
 )
 from onthedot.store.postgres import PostgresStore
 from onthedot.store.postgres.clock import Clock
-from onthedot.store.values import Asked, Lessee, Redriven
+from onthedot.store.values import Asked, Delivery, Lessee, Redriven
 from tests.races.world import PERIOD, World
 from tests.support.builders import ALL_SHARDS, a_definition, a_receipt, every
 
@@ -175,6 +175,21 @@ async def dismiss_all(store: PostgresStore, world: World) -> Any:
     return await store.letters.dismiss_all(world.job.id, limit=SOME)
 
 
+async def take_notices(store: PostgresStore, world: World) -> Any:
+    return await store.outbox.take(limit=SOME, until=world.now + MINUTE, now=world.now)
+
+
+def settling(trouble: str | None = None, *, after: int | None = None) -> Act:
+    """By who took the notice first, and may have been too slow."""
+
+    async def act(store: PostgresStore, world: World) -> Any:
+        next_at = None if after is None else world.now + after
+        delivery = Delivery(*world.run, 1, trouble, next_at)
+        return await store.outbox.settle([delivery], now=world.now)
+
+    return act
+
+
 async def beat(store: PostgresStore, world: World) -> Any:
     return await store.nodes.beat(world.node, now=world.now)
 
@@ -297,6 +312,10 @@ VERBS = (
     Verb(name="redrive all", act=redrive_all, worlds=("dead",), may=(NotFound,)),
     Verb(name="dismiss", act=dismiss, worlds=("dead",), may=(NotFound, NotDead)),
     Verb(name="dismiss all", act=dismiss_all, worlds=("dead",)),
+    Verb(name="take notices", act=take_notices, worlds=("dead",), passes_over=True),
+    Verb(name="deliver", act=settling(), worlds=("dead",)),
+    Verb(name="put off", act=settling("HTTP 503", after=MINUTE), worlds=("dead",)),
+    Verb(name="give up", act=settling("HTTP 503"), worlds=("dead",)),
     Verb(name="beat", act=beat, worlds=("held",), by=actor, may=(NodeDead,)),
     Verb(name="bury", act=bury, worlds=("held", "free", "waiting"), passes_over=True),
     Verb(name="leave", act=leave, worlds=("held", "free", "waiting")),

@@ -23,7 +23,7 @@ PERIOD = 600 * SECOND
 """Of the job. Its next occurrence is due half a second after the race, within a claim's reach."""
 TABLES = (
     *("job", "job_version", "near", "far", "cut", "aside", "run", "waiting", "history", "dead"),
-    *("redrive", "idempotency", "node", "signal", "rule", "shard"),
+    *("redrive", "outbox", "idempotency", "node", "signal", "rule", "shard"),
 )
 
 
@@ -122,7 +122,8 @@ async def _build(name: str, database: str, store: PostgresStore) -> World:
     # A node that was there before, and is forgotten by a prune.
     await builders.kill(store, clock, before)
     await store.runs.rescue(limit=10, now=clock.now())
-    job = await builders.a_job(store, clock, key="kept", schedule=builders.every(600))
+    asking = {"key": "kept", "on_failure_url": "https://example.com/pager"}
+    job = await builders.a_job(store, clock, schedule=builders.every(600), **asking)
     scene = Scene(store, clock, job, node, other)
     await BUILDERS[name](scene)
     assert scene.held is not None
@@ -182,11 +183,13 @@ async def waiting(scene: Scene) -> None:
 
 
 async def dead(scene: Scene) -> None:
-    """The run has failed for good, and is among the dead letters."""
+    """The run has failed for good, and is among the dead letters. Somebody has taken its notice,
+    and has had it for as long as he may."""
     await held(scene)
     assert scene.held is not None
-    outcome = builders.failed(scene.held, scene.clock)
-    await scene.store.runs.finish(scene.node, [outcome], now=scene.clock.now())
+    outcome, now = builders.failed(scene.held, scene.clock), scene.clock.now()
+    await scene.store.runs.finish(scene.node, [outcome], now=now)
+    assert len(await scene.store.outbox.take(limit=10, until=now, now=now)) == 1
 
 
 async def orphan(scene: Scene) -> None:

@@ -81,8 +81,9 @@ class Answer:
 class Receiver:
     """Use it as a context manager: `with Receiver() as receiver: ... receiver.url + "/ok"`."""
 
-    def __init__(self) -> None:
+    def __init__(self, port: int = 0) -> None:
         self.url = ""
+        self._port = port
         self._calls: list[Call] = []
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
@@ -130,7 +131,7 @@ class Receiver:
 
     async def _serve(self) -> None:
         server = await asyncio.start_server(
-            self._converse, "127.0.0.1", 0, backlog=BACKLOG, limit=HEAD_BYTES_MAX
+            self._converse, "127.0.0.1", self._port, backlog=BACKLOG, limit=HEAD_BYTES_MAX
         )
         host, port = server.sockets[0].getsockname()
         self.url = f"http://{host}:{port}"

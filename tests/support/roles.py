@@ -163,6 +163,7 @@ class FaultyStore:
     jobs: Any
     runs: Any
     letters: Any
+    outbox: Any
     nodes: Any
     ledger: Any
     upkeep: Any
@@ -170,7 +171,7 @@ class FaultyStore:
     def __init__(self, store: Store) -> None:
         self.calls: Counter[str] = Counter()
         self.faults: dict[str, Fault] = {}
-        for noun in ("clock", "jobs", "runs", "letters", "nodes", "ledger", "upkeep"):
+        for noun in ("clock", "jobs", "runs", "letters", "outbox", "nodes", "ledger", "upkeep"):
             setattr(self, noun, _Verbs(self, noun, getattr(store, noun)))
 
     def on(self, verb: str, fault: Fault) -> None:

@@ -41,6 +41,15 @@ def test_the_fields_of_a_job_go_to_the_api_in_its_spelling():
     }
 
 
+def test_who_is_told_of_failures_may_be_just_a_url():
+    app = App()
+
+    @app.job(name="nightly", on_failure="https://example.com/pager")
+    def report() -> None: ...
+
+    assert report.declaration()["onFailure"] == {"url": "https://example.com/pager"}
+
+
 def test_two_functions_of_one_name_are_refused():
     app = App()
     app.job(name="same")(lambda: None)

@@ -51,6 +51,7 @@ def test_a_value_knows_where_it_came_from(monkeypatch, empty_place):
 
 def test_secrets_are_never_shown(monkeypatch):
     monkeypatch.setenv("ONTHEDOT_API_KEY", "s3cret")
+    monkeypatch.setenv("ONTHEDOT_WEBHOOK_SECRET", "s3cret-of-the-hooks,s3cret-of-tomorrow")
     monkeypatch.setenv("ONTHEDOT_DATABASE", "postgresql://ana:pa55@db/x?password=pa55")
     monkeypatch.setenv("ONTHEDOT_NOTIFY", "postgresql://ana:pa55@pg/x")
 
@@ -60,6 +61,7 @@ def test_secrets_are_never_shown(monkeypatch):
         assert "s3cret" not in result.output
         assert "pa55" not in result.output
     assert shown()["api_key"] == ("***", "ONTHEDOT_API_KEY")
+    assert shown()["webhook_secret"] == ("***", "ONTHEDOT_WEBHOOK_SECRET")
     assert shown()["notify"][0] == "postgresql://ana:***@pg/x"
 
 

@@ -70,6 +70,7 @@ def test_add_sends_every_option_under_its_name_in_the_api(api):
         *("--cron", "0 9 * * *", "--timezone", "Europe/Berlin", "--payload", '{"a": [1, null]}'),
         *("--retries", "0", "--timeout", "PT1M", "--queue", "mail", "--priority", "9"),
         *("--key", "k", "--tag", "a", "--tag", "b", "--catch-up", "all", "--paused"),
+        *("--on-failure", "https://x/pager"),
     )
 
     result = onthedot("job", "add", "report", "--url", "http://x/", *options, "--json")
@@ -89,6 +90,7 @@ def test_add_sends_every_option_under_its_name_in_the_api(api):
         "tags": ["a", "b"],
         "catchUp": "all",
         "paused": True,
+        "onFailure": {"url": "https://x/pager"},
     }
 
 

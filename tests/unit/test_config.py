@@ -183,6 +183,25 @@ def test_the_api_key_is_never_shown(tmp_path):
     assert "hush" not in repr(settings)
 
 
+def test_notices_are_signed_with_one_secret_or_two(tmp_path):
+    first, second = "a-secret-of-some-length", "another-one-of-some-length"
+
+    one = load(environ={"ONTHEDOT_WEBHOOK_SECRET": first}, folder=tmp_path)
+    two = load(environ={"ONTHEDOT_WEBHOOK_SECRET": f"{first}, {second}"}, folder=tmp_path)
+
+    assert (one.webhook_secrets, two.webhook_secrets) == ((first,), (first, second))
+    assert "a-secret" not in repr(one)
+
+
+@pytest.mark.parametrize("secret", ["short-one", "a-secret-of-some-length,", "x" * 20 + ",y" * 30])
+def test_a_secret_that_is_easily_guessed_is_refused_without_repeating_it(tmp_path, secret):
+    with pytest.raises(WrongUse, match="at least 16 characters") as caught:
+        load(environ={"ONTHEDOT_WEBHOOK_SECRET": secret}, folder=tmp_path)
+
+    assert secret not in caught.value.message
+    assert "openssl rand" in (caught.value.hint or "")
+
+
 def test_an_unknown_key_in_the_file_is_refused_with_the_nearest_name(tmp_path):
     with pytest.raises(WrongUse, match="unknown setting 'prot'") as caught:
         load(environ={}, folder=in_file(tmp_path, "prot = 80\n"))
@@ -275,5 +294,6 @@ def test_every_setting_is_declared_with_a_sentence():
     assert {setting.name for setting in SETTINGS} == {
         *("database", "host", "port", "roles", "api_key", "slots", "grace", "retention"),
         *("queues", "app", "runners", "pool", "prepared", "notify", "server", "log_level"),
+        "webhook_secret",
     }
     assert all(setting.about.endswith(".") for setting in SETTINGS)

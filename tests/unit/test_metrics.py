@@ -20,6 +20,8 @@ GAUGES = Gauges(
     waiting=4,
     dead_letters=2,
     set_aside=0,
+    notices=6,
+    notices_given_up=1,
     nodes={"alive": 2, "dead": 1},
     slots=200,
     slots_used=7,
@@ -52,6 +54,7 @@ def test_what_was_counted_is_told():
     tally.ended.update(["succeeded", "succeeded", "retried"])
     tally.account([("missed", 5), ("missed", None), ("skipped", 2)])
     tally.loop_failed("finisher")
+    tally.notices["put_off"] += 4
     tally.lateness.add(3 * MILLISECOND)
 
     found = samples(Scrape(tally, "0.1.0", True, GAUGES))
@@ -66,6 +69,8 @@ def test_what_was_counted_is_told():
     assert found["onthedot_outcomes_repeated_total", ""] == 2
     assert found["onthedot_occurrences_not_run_total", "missed"] == 6
     assert found["onthedot_loop_failures_total", "finisher"] == 1
+    assert found["onthedot_notices_total", "put_off"] == 4
+    assert found["onthedot_notices_total", "given_up"] == 0
     assert found["onthedot_start_lateness_seconds_bucket", "0.0025"] == 0
     assert found["onthedot_start_lateness_seconds_bucket", "0.005"] == 1
     assert found["onthedot_start_lateness_seconds_sum", ""] == 0.003
@@ -80,6 +85,8 @@ def test_the_state_of_the_cluster_is_told_if_it_could_be_read():
     assert found["onthedot_queued_runs", "default"] == 3
     assert found["onthedot_queued_runs", 'odd "queue"\\'] == 1
     assert found["onthedot_dead_letters", ""] == 2
+    assert found["onthedot_notices_pending", ""] == 6
+    assert found["onthedot_notices_given_up", ""] == 1
     assert found["onthedot_nodes", "alive"] == 2
     assert (found["onthedot_slots", ""], found["onthedot_slots_used", ""]) == (200, 7)
     assert (found["onthedot_store_up", ""], blind["onthedot_store_up", ""]) == (1, 0)

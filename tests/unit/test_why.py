@@ -16,6 +16,7 @@ from onthedot.core.why import (
     Facts,
     Finding,
     NodeFact,
+    NoticeFact,
     RunFact,
     Verdict,
     last_due,
@@ -297,3 +298,21 @@ def test_rescues_redrives_and_deleted_jobs_are_told():
     assert "2 times" in found(findings, "rescues").found
     assert "abc-11-1" in found(findings, "redrive").found
     assert why_run(gone, a_run(Status.QUEUED))
+
+
+def test_a_notice_that_nobody_received_is_told():
+    run = a_run(Status.FAILED, error="HTTP 500")
+    pending = NoticeFact("https://x/pager", 2, NOW + MINUTE, "HTTP 503")
+    given_up = NoticeFact("https://x/pager", 31, None, "HTTP 503")
+
+    later = found(why_run(facts(notice=pending), run), "notice")
+    never = found(why_run(facts(notice=given_up), run), "notice")
+
+    assert later.verdict is Verdict.NOTE
+    assert later.found == (
+        "the notice to https://x/pager is to be tried at 2027-01-15T08:01:00Z (in 1 min), "
+        "after 2 tries: HTTP 503"
+    )
+    assert never.verdict is Verdict.PROBLEM
+    assert never.found == "the notice to https://x/pager was given up after 31 tries: HTTP 503"
+    assert "onFailure" in never.fix

@@ -191,7 +191,7 @@ def test_a_job_answers_with_every_field_of_the_contract():
         *("cronExpr", "every", "runAt", "delay", "schedule", "timezone", "dstGap", "dstOverlap"),
         *("timeout", "retries"),
         *("backoff", "queue", "priority", "guarantee", "catchUp", "catchUpWindow", "overlap"),
-        *("tags", "paused", "version", "nextRunAt", "createdAt", "updatedAt"),
+        *("tags", "paused", "onFailure", "version", "nextRunAt", "createdAt", "updatedAt"),
     }
     assert answer["nextRunAt"] == "2026-03-01T09:00:00Z"
     assert answer["createdAt"] == "2026-03-01T00:00:00Z"
@@ -289,3 +289,31 @@ def test_any_bytes_make_a_definition_or_a_refusal(body: bytes):
 @given(st.text(alphabet=st.characters(exclude_categories=())))
 def test_any_url_makes_a_definition_or_a_refusal(url: str):
     check_is_answered(json.dumps({**JOB, "handlerUrl": "http://" + url}).encode())
+
+
+def test_who_is_told_of_failures_is_set_shown_kept_and_taken_away():
+    told = defined(onFailure={"url": "https://example.com/pager"})
+
+    assert told.on_failure_url == "https://example.com/pager"
+    assert shown(told)["onFailure"] == {"url": "https://example.com/pager"}
+    assert after_patch(told, retries=1).on_failure_url == "https://example.com/pager"
+    assert after_patch(told, onFailure=None).on_failure_url == ""
+    assert shown(defined())["onFailure"] is None
+
+
+@pytest.mark.parametrize(
+    ("said", "field", "why"),
+    [
+        ("https://x/", "onFailure", "must be an object such as"),
+        ({}, "onFailure.url", "is missing"),
+        ({"url": None}, "onFailure.url", "must be an absolute http or https URL"),
+        ({"url": "ftp://x/"}, "onFailure.url", "is not an absolute http or https URL"),
+        ({"url": "http://me:pw@x/"}, "onFailure.url", "has a user name or password in it"),
+        ({"url": "https://x/", "secret": "s"}, "onFailure.secret", "is not a known field"),
+    ],
+)
+def test_a_wrong_receiver_of_failures_is_refused_by_its_field(said, field, why):
+    with pytest.raises(Invalid, match=why) as caught:
+        defined(onFailure=said)
+
+    assert caught.value.field == field

@@ -64,6 +64,8 @@ def gauges_of(backlog: Backlog, nodes: Iterable[NodeView], now: Instant) -> Gaug
         waiting=backlog.waiting,
         dead_letters=backlog.dead_letters,
         set_aside=backlog.set_aside,
+        notices=backlog.notices,
+        notices_given_up=backlog.notices_given_up,
         nodes={"alive": len(alive), "dead": len(everyone) - len(alive)},
         slots=sum(node.facts.slots for node in workers),
         slots_used=sum(node.load.running for node in workers),

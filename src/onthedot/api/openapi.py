@@ -10,6 +10,7 @@ import msgspec
 from onthedot.api.operations import OPERATIONS, Operation
 from onthedot.api.problems import MEDIA_TYPE
 from onthedot.wire import Problem
+from onthedot.wire.notices import FailureNotice
 
 _REF: Final = "#/components/schemas/{name}"
 
@@ -80,6 +81,15 @@ _PARAMETERS: Final = {
         "A repeat of the same request with the same key gets the same answer for 24 hours.",
         {"type": "string", "minLength": 1, "maxLength": 255},
     ),
+    "deliveryId": _parameter(
+        "header", "Idempotency-Key", "The `deliveryId`.", {"type": "string", "minLength": 1}
+    ),
+    "signature": _parameter(
+        "header",
+        "Onthedot-Signature",
+        "Seconds since the epoch, and for each secret the HMAC-SHA256 of `t.body` in hexadecimal.",
+        {"type": "string", "examples": ["t=1801387800,v1=5257a869e7…"]},
+    ),
     "ifMatch": _parameter(
         "header",
         "If-Match",
@@ -87,6 +97,9 @@ _PARAMETERS: Final = {
         {"type": "string", "examples": ['"3"']},
     ),
 }
+
+
+_NOTICE_HEADERS: Final = ("deliveryId", "signature")
 
 
 @cache
@@ -106,6 +119,7 @@ def document(version: str) -> dict[str, Any]:
         "security": [{}, {"bearer": []}, {"apiKey": []}],
         "tags": [{"name": name} for name in ("Jobs", "Runs", "Dead letters", "Server")],
         "paths": paths,
+        "webhooks": {"runFailed": {"post": _failure_notice()}},
         "components": {
             "schemas": _schemas(),
             "parameters": _PARAMETERS,
@@ -115,6 +129,23 @@ def document(version: str) -> dict[str, Any]:
                 "apiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
             },
         },
+    }
+
+
+def _failure_notice() -> dict[str, Any]:
+    headers = [{"$ref": f"#/components/parameters/{name}"} for name in _NOTICE_HEADERS]
+    return {
+        "operationId": "runFailed",
+        "tags": ["Runs"],
+        "summary": "A run failed for good, or is lost",
+        "description": "Sent to the URL of the job's `onFailure`, at least once: again after "
+        "anything but 2xx within 10 seconds, for 24 hours. Repeats have the same `deliveryId`.",
+        "parameters": headers,
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": _ref(FailureNotice)}},
+        },
+        "responses": {"2XX": {"description": "Received: it is not sent again."}},
     }
 
 
@@ -164,7 +195,7 @@ def _ref(shape: type[msgspec.Struct]) -> dict[str, str]:
 
 
 def _schemas() -> dict[str, Any]:
-    shapes: list[type[msgspec.Struct]] = [Problem]
+    shapes: list[type[msgspec.Struct]] = [Problem, FailureNotice]
     for operation in OPERATIONS:
         shapes += [shape for _, shape in operation.answers.values() if shape is not None]
         shapes += [operation.body] if operation.body is not None else []

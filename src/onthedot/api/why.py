@@ -12,8 +12,9 @@ from onthedot.api.answers import answer
 from onthedot.api.services import Given, Services
 from onthedot.core.instants import Instant
 from onthedot.core.model import Job, occurrence
+from onthedot.core.notifying import FAILURES
 from onthedot.core.states import is_over
-from onthedot.core.why import Facts, NodeFact, RunFact, last_due, why_job, why_run
+from onthedot.core.why import Facts, NodeFact, NoticeFact, RunFact, last_due, why_job, why_run
 from onthedot.errors import NotDead, NotFound
 from onthedot.ids import job_id, parse_job_id, parse_run_id, run_id
 from onthedot.store.values import NodeView, RunView
@@ -60,6 +61,7 @@ async def explain_run(run: FromPath[str], services: Given) -> Response[bytes]:
         nodes=await _nodes(services),
         queued=0 if job is None else await _queued(services, job, now),
         is_letter=await _is_letter(services, view),
+        notice=await _notice(services, view),
     )
     fact = _run_fact(view, services.installation)
     return answer(why_out(job_id(which.job), run, why_run(facts, fact)))
@@ -92,6 +94,15 @@ async def _is_letter(services: Services, view: RunView) -> bool:
     except (NotDead, NotFound):
         return False
     return True
+
+
+async def _notice(services: Services, view: RunView) -> NoticeFact | None:
+    if view.status not in FAILURES:
+        return None
+    found = await services.store.outbox.get(view.job, view.run)
+    if found is None:
+        return None
+    return NoticeFact(found.url, found.tries, found.at, found.trouble)
 
 
 def _node_fact(node: NodeView) -> NodeFact:

@@ -53,7 +53,7 @@ def _value(settings: config.Settings, setting: config.Setting) -> Any:
     """
     value = getattr(settings, setting.attribute)
     if setting.secret:
-        return None if value is None else HIDDEN
+        return HIDDEN if value else None
     if isinstance(value, str):
         return output.without_password(value)
     if isinstance(value, tuple):

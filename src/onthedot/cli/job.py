@@ -64,6 +64,7 @@ def job_group() -> None:
     type=click.Choice(["latest", "all", "none"]),
     help="What to do about occurrences missed while no server ran.  [default: latest]",
 )
+@click.option("--on-failure", "onFailure", metavar="URL", help="Who is told of failed runs.")
 @click.option("--paused", is_flag=True, default=None, help="Do not start it yet.")
 @remote
 def add(server: str | None, as_json: bool, **fields: Any) -> None:
@@ -209,6 +210,8 @@ def _request(fields: dict[str, Any]) -> dict[str, Any]:
     body = {name: value for name, value in fields.items() if value not in (None, ())}
     if "payload" in body:
         (body["payload"],) = body["payload"]
+    if "onFailure" in body:
+        body["onFailure"] = {"url": body["onFailure"]}
     if "tags" in body:
         body["tags"] = list(body["tags"])
     return body
@@ -247,6 +250,7 @@ def _show(job: dict[str, Any], *, as_json: bool) -> None:
         ("timeout", _duration(job.get("timeout"))),
         ("queue", f"{job.get('queue')}, priority {job.get('priority')}"),
         ("catch-up", str(job.get("catchUp"))),
+        ("on failure", str((job.get("onFailure") or {}).get("url") or output.MISSING)),
         ("tags", ", ".join(job.get("tags") or []) or output.MISSING),
         ("version", f"{job.get('version')}, {output.moment(job.get('updatedAt'))}"),
     ]

@@ -89,6 +89,13 @@ class Settings:
         "The key every call must carry; without one, only loopback is served.",
         secret=True,
     )
+    webhook_secrets: tuple[str, ...] = _setting(
+        (),
+        readers.secrets,
+        "What notices of failed runs are signed with; two, separated by a comma, to change it.",
+        name="webhook_secret",
+        secret=True,
+    )
     slots: int = _setting(
         100,
         readers.whole_number(1, _SLOTS_MAX),

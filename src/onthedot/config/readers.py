@@ -15,6 +15,8 @@ ROLES: Final = ("api", "scheduler", "worker", "janitor")
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 POSTGRES: Final = ("postgresql://", "postgres://")
 _SHOWN_MAX: Final = 80
+_SECRET_MIN: Final = 16
+_SECRETS_MAX: Final = 2
 
 
 class Wrong(ValueError):
@@ -129,6 +131,17 @@ def api_key(value: object) -> str:
         # It travels in a header, where blanks and other letters would be changed on the way.
         raise Wrong("has blanks or letters outside ASCII", "Use letters, digits and punctuation.")
     return key
+
+
+def secrets(value: object) -> tuple[str, ...]:
+    """Each is enough to sign with; several, while receivers change from one to the other."""
+    found = tuple(part.strip() for part in text(value).split(","))
+    if len(found) > _SECRETS_MAX or any(len(secret) < _SECRET_MIN for secret in found):
+        raise Wrong(
+            f"is not {_SECRETS_MAX} secrets at most, of at least {_SECRET_MIN} characters each",
+            "Make one with: openssl rand -hex 32. Separate two by a comma.",
+        )
+    return found
 
 
 def server(value: object) -> str:

@@ -69,7 +69,8 @@ class Backoff:
 class Definition:
     """What a user says about a job: all that an edit may change. Defaults are those of the API.
 
-    Either `handler_url` or `handler`, the name of a Python function, is set.
+    Either `handler_url` or `handler`, the name of a Python function, is set. `on_failure_url` is
+    told of runs that failed; empty: nobody is.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Definition:
     overlap: str = "allow"
     tags: tuple[str, ...] = ()
     paused: bool = False
+    on_failure_url: str = ""
 
 
 class Handling(NamedTuple):

@@ -81,11 +81,22 @@ class RunFact:
     redrive_of: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class NoticeFact:
+    """`at`: when it is tried next; None: it was given up. `trouble`: what came of the last try."""
+
+    url: str
+    tries: int
+    at: Instant | None
+    trouble: str | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """`job` None: it was deleted. `recorded`: the ledger has the instant that `last_due` names.
     `queued`: due runs of the job's queue that nobody holds. `last` is the job's latest record that
-    has ended; `is_letter`: the run is among the dead letters.
+    has ended; `is_letter`: the run is among the dead letters; `notice` that of its failure, if
+    nobody has received it.
     """
 
     now: Instant
@@ -97,6 +108,7 @@ class Facts:
     queued: int = 0
     last: RunFact | None = None
     is_letter: bool = False
+    notice: NoticeFact | None = None
     alive: tuple[NodeFact, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -125,6 +137,7 @@ def why_run(facts: Facts, run: RunFact) -> list[Finding]:
         findings += _unended(facts, run)
     else:
         findings.append(_ended(facts, run))
+    findings += _notice(facts)
     if run.rescues:
         times = f"{run.rescues} time{'s' if run.rescues > 1 else ''}"
         found = f"it was taken over from a dead node {times}; that used up no retry"
@@ -289,6 +302,23 @@ def _ended(facts: Facts, run: RunFact, *, check: str = "end") -> Finding:
             verdict = Verdict.PROBLEM if run.status is Status.MISSED else Verdict.NOTE
             return Finding(check, verdict, found, fix)
     return Finding(check, Verdict.NOTE, f"{what} ended as {run.status}{at}{reason}")
+
+
+def _notice(facts: Facts) -> Iterator[Finding]:
+    notice = facts.notice
+    if notice is None:
+        return
+    tried = f"after {notice.tries} tries" if notice.tries != 1 else "after 1 try"
+    trouble = f": {notice.trouble}" if notice.trouble else ""
+    if notice.at is None:
+        found = f"the notice to {notice.url} was given up {tried}{trouble}"
+        yield Finding(
+            "notice", Verdict.PROBLEM, found, "Mend the receiver, or the job's onFailure."
+        )
+    else:
+        when = _when(notice.at, facts.now)
+        found = f"the notice to {notice.url} is to be tried at {when}, {tried}{trouble}"
+        yield Finding("notice", Verdict.NOTE, found)
 
 
 def _range(run: RunFact) -> str:

@@ -32,6 +32,8 @@ class Gauges:
     waiting: int
     dead_letters: int
     set_aside: int
+    notices: int
+    notices_given_up: int
     nodes: Mapping[str, int]
     slots: int
     slots_used: int
@@ -90,6 +92,11 @@ def _counted(tally: Tally) -> Iterable[Metric]:
     )
     yield _counter("outcomes_stale", "Outcomes refused: others had the run.", tally.stale)
     yield _counter("outcomes_repeated", "Outcomes that were recorded already.", tally.repeated)
+    yield _counter(
+        *("notices", "Tries at delivering notices of failed runs, by what came of them."),
+        {name: tally.notices[name] for name in ("delivered", "put_off", "given_up")},
+        "outcome",
+    )
     buckets = [
         ("+Inf" if bound == float("inf") else f"{bound:g}", count)
         for bound, count in tally.lateness.cumulative()
@@ -113,6 +120,10 @@ def _read(gauges: Gauges) -> Iterable[Metric]:
     yield _gauge("dead_letters", "Failed for good and not dealt with.", gauges.dead_letters)
     yield _gauge(
         "entries_set_aside", "Entries of the clock that cannot be fired.", gauges.set_aside
+    )
+    yield _gauge("notices_pending", "Notices of failed runs to deliver.", gauges.notices)
+    yield _gauge(
+        "notices_given_up", "Those nobody received, until retention.", gauges.notices_given_up
     )
     yield _gauge("nodes", "Nodes that are remembered, by state.", gauges.nodes, "state")
     yield _gauge("slots", "Slots of all workers that are alive.", gauges.slots)

@@ -43,7 +43,8 @@ class Lateness:
 @dataclass(slots=True)
 class Tally:
     """`ended`: attempts by what they came to, `retried` for those that another follows.
-    `accounted`: occurrences that never became runs. `calls`: of each verb of the store, how many
+    `accounted`: occurrences that never became runs. `notices`: tries at delivering them, by what
+    came of them. `calls`: of each verb of the store, how many
     and how many seconds they took; `failed_calls`: how many of them the store could not do.
     """
 
@@ -57,6 +58,7 @@ class Tally:
     rescued: int = 0
     stale: int = 0
     repeated: int = 0
+    notices: Counter[str] = field(default_factory=Counter)
     lateness: Lateness = field(default_factory=Lateness)
     loop_failures: Counter[str] = field(default_factory=Counter)
     calls: Counter[str] = field(default_factory=Counter)

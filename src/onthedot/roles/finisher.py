@@ -20,6 +20,8 @@ IDLE_S = 1.0
 
 
 class Finisher:
+    """`on_failed` is called when runs have failed for good: there may be notices to deliver."""
+
     def __init__(
         self,
         store: Store,
@@ -29,6 +31,7 @@ class Finisher:
         on_retry: Callable[[Instant], None],
     ) -> None:
         self.tally = Tally()
+        self.on_failed: Callable[[], None] = lambda: None
         self.stale = 0
         self.repeated = 0
         self._store = store
@@ -78,7 +81,10 @@ class Finisher:
         self._count_stale(done.stale)
         self.repeated += done.repeated
         self.tally.repeated += done.repeated
+        failed = self.tally.ended["failed"]
         self.tally.ended.update(map(_came_to, group))
+        if self.tally.ended["failed"] != failed:
+            self.on_failed()
         if done.retry_at is not None:
             self._on_retry(done.retry_at)
 

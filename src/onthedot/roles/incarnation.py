@@ -26,6 +26,7 @@ from onthedot.roles.holding import Holding
 from onthedot.roles.janitor import PRUNE_S, Janitor
 from onthedot.roles.loop import Loop
 from onthedot.roles.membership import Membership
+from onthedot.roles.notifier import Notifier, Postbox
 from onthedot.roles.runners import Runner
 from onthedot.roles.scheduler import Hands, NoHands, Scheduler
 from onthedot.roles.steward import RECONCILE_S, Steward
@@ -44,11 +45,14 @@ FLUSH_S = 5.0
 
 FLUSH_PAUSE_S = 0.1
 
+NOTICES_S = 5.0
+"""So long it waits for the notices that it is just sending."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kit:
     """What every incarnation of a node is built from. `alone`: no other node can be alive, so
-    that nobody needs to be told anything.
+    that nobody needs to be told anything. Without a `postbox` others deliver the notices.
     """
 
     store: Store
@@ -61,6 +65,7 @@ class Kit:
     retention_us: int
     alone: bool = False
     tell: Tell = lambda what, ats: None
+    postbox: Postbox | None = None
     tally: Tally = field(default_factory=Tally)
 
 
@@ -99,6 +104,7 @@ class Incarnation:
         # What failed may have been done all the same, with the answer lost on the way.
         self.scheduler.loop.on_failure = self.worker.loop.on_failure = reconciliation.nudge
         self.heartbeat = Loop("heartbeat", member.step, clock)
+        self._notifying = self._notices(kit)
         janitor = Janitor(store, clock, member, kit.retention_us, self._unowned)
         janitor.on_change = self._share_anew
         loops = {
@@ -110,6 +116,7 @@ class Incarnation:
                 self._finishing,
                 Loop("signals", steward.listen, clock),
                 reconciliation,
+                *self._notifying,
             ],
             "janitor": [
                 Loop("janitor", janitor.watch, clock),
@@ -124,6 +131,17 @@ class Incarnation:
             counting.tally = kit.tally
         for loop in mine:
             loop.on_count = kit.tally.loop_failed
+
+    def _notices(self, kit: Kit) -> list[Loop]:
+        """The loop that delivers notices, where there is a way to send them."""
+        if kit.postbox is None:
+            return []
+        values = (kit.store, kit.clock, kit.chance, kit.postbox, kit.installation)
+        notifier = Notifier(*values)
+        notifier.tally = kit.tally
+        loop = Loop("notices", notifier.step, kit.clock)
+        self._finisher.on_failed = loop.nudge
+        return [loop]
 
     @property
     def outcomes(self) -> int:
@@ -190,9 +208,13 @@ class Incarnation:
         if self._working:
             # After its step: a lease under way would otherwise come into nobody's hands.
             await self.supervisor.stop(self.worker.starting, self.worker.loop)
+            for loop in self._notifying:
+                loop.stop()
             await self.worker.drain(grace_s)
             await self.supervisor.stop(self._finishing)
             await self._flush()
+            # What is being sent is sent again by others, if nobody writes down that it was.
+            await self.supervisor.ended(*self._notifying, within_s=min(grace_s, NOTICES_S))
         await self._leave()
 
     async def _leave_shards(self) -> None:

@@ -68,6 +68,12 @@ class Supervisor:
             loop.stop()
             await self._tasks[self._loops.index(loop)]
 
+    async def ended(self, *loops: Loop, within_s: float) -> None:
+        """Wait, no longer than this, until these loops have ended."""
+        tasks = [self._tasks[self._loops.index(loop)] for loop in loops]
+        if tasks:
+            await asyncio.wait(tasks, timeout=within_s)
+
     async def cancel(self) -> None:
         """End every loop now. In order, so that a simulation can replay it."""
         for task in self._tasks:

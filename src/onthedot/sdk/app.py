@@ -133,6 +133,8 @@ class Function(Generic[P, R]):
     def declaration(self) -> dict[str, Any]:
         """The job, as the API takes it."""
         fields = {_API_NAMES.get(name, name): value for name, value in self.fields.items()}
+        if isinstance(fields.get("onFailure"), str):
+            fields["onFailure"] = {"url": fields["onFailure"]}
         return {"name": self.name, "key": self.name, "handler": self.name, **fields}
 
 
@@ -160,6 +162,7 @@ _API_NAMES = {
     "catch_up": "catchUp",
     "catch_up_window": "catchUpWindow",
     "run_at": "runAt",
+    "on_failure": "onFailure",
 }
 
 

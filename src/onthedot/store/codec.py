@@ -37,6 +37,7 @@ _UNSAID: Mapping[str, Any] = MappingProxyType(
         "overlap": "allow",
         "tags": (),
         "paused": False,
+        "on_failure_url": "",
     }
 )
 """What the text of a definition leaves out. Part of the format: these values stay, even if the

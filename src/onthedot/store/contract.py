@@ -4,7 +4,8 @@ Every verb is one transaction: it happens whole or not at all, and when it retur
 Time is always an argument. Verbs that take `node` write on behalf of that node: if it has been
 declared dead they raise NodeDead and write nothing, so that nothing of a dead node is ever
 committed after its death. Any verb may raise StoreUnavailable (nothing is known about its effect:
-it may have been committed) or StoreFull (nothing was written).
+it may have been committed) or StoreFull (nothing was written). What becomes of failed runs is in
+`failures.py`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from onthedot.core.model import (
     Rule,
     RunRef,
 )
+from onthedot.store.failures import LetterVerbs, OutboxVerbs
 from onthedot.store.values import (
     IDLE,
     Asked,
@@ -32,10 +34,8 @@ from onthedot.store.values import (
     Beat,
     CancelVerdict,
     Costs,
-    DeadLetter,
     Finished,
     Lessee,
-    LetterPlace,
     Load,
     Made,
     NodeFacts,
@@ -44,7 +44,6 @@ from onthedot.store.values import (
     Peeked,
     Promoted,
     Receipt,
-    Redriven,
     RunStory,
     RunView,
     Signal,
@@ -193,7 +192,8 @@ class RunVerbs(Protocol):
 
         An outcome with `retry_at` puts the run back to wait, with the next attempt and a higher
         fence, unless a signal asks for its end: then it is `cancelled`. A run that has failed
-        for good is also kept, with its payload, as a dead letter.
+        for good is also kept, with its payload, as a dead letter. Of one that failed or is lost a
+        notice goes into the outbox, if its job asks for that.
         """
         ...
 
@@ -222,48 +222,6 @@ class RunVerbs(Protocol):
 
     async def signals(self, node: int) -> list[Signal]:
         """The wishes for runs that this node holds. They stay until the run leaves the node."""
-        ...
-
-
-class LetterVerbs(Protocol):
-    """Dead letters: runs that failed for good, kept outside history's retention until somebody
-    deals with them. A letter is dealt with once, whoever else tries at the same moment.
-    """
-
-    async def page(self, *, before: LetterPlace | None, limit: int) -> list[DeadLetter]:
-        """Dead letters of all jobs, the latest failure first, with places under `before`."""
-        ...
-
-    async def of_job(self, job: int, *, before: int | None, limit: int) -> list[DeadLetter]:
-        """Those of one job, a deleted one too, highest run first, with runs under `before`."""
-        ...
-
-    async def get(self, job: int, run: int) -> DeadLetter:
-        """One dead letter. Raises NotFound if there is no such run, else NotDead."""
-        ...
-
-    async def redrive(self, job: int, run: int, *, now: Instant) -> int:
-        """Make a new run in the stead of a failed one, which it names, and end the letter.
-
-        It is due when the failed one was, has the same payload and the job's current version, and
-        may start at once. Works while the job is paused. Raises NotFound, NotDead, or
-        JobDeleted; then the letter stays as it is.
-        """
-        ...
-
-    async def redrive_all(self, job: int, *, limit: int, now: Instant) -> list[Redriven]:
-        """Redrive up to `limit` letters of a job, oldest run first; call until there are none.
-
-        Raises NotFound if there is no such job, or it was deleted.
-        """
-        ...
-
-    async def dismiss(self, job: int, run: int) -> None:
-        """End a letter; nothing else changes. Raises as `get`."""
-        ...
-
-    async def dismiss_all(self, job: int, *, limit: int) -> int:
-        """End up to `limit` letters of a job, a deleted one too; how many. Call until 0."""
         ...
 
 
@@ -342,8 +300,8 @@ class UpkeepVerbs(Protocol):
     async def prune(self, *, before: Instant, keys_before: Instant, limit: int) -> int:
         """Forget up to `limit` old things: history finished, versions ended and nodes dead before
         `before`, idempotency keys used before `keys_before`, and one-off jobs whose run is over
-        and forgotten. Dead letters stay, and the one-off jobs that have some. Returns how many
-        went; call until 0."""
+        and forgotten, notices given up. Dead letters stay, and the one-off jobs that have some.
+        Returns how many went; call until 0."""
         ...
 
     async def prepare(self, *, now: Instant) -> None:
@@ -372,6 +330,8 @@ class Store(Protocol):
     def runs(self) -> RunVerbs: ...
     @property
     def letters(self) -> LetterVerbs: ...
+    @property
+    def outbox(self) -> OutboxVerbs: ...
     @property
     def nodes(self) -> NodeVerbs: ...
     @property

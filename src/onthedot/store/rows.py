@@ -7,15 +7,18 @@ from typing import Any
 
 from onthedot.core.instants import Instant
 from onthedot.core.model import LANE_MARK, Job
+from onthedot.core.notifying import Notice
 from onthedot.core.states import live_status
 from onthedot.store.codec import STATUS_OF_CODE, definition_from
 from onthedot.store.values import (
     AttemptView,
+    Backlog,
     Beat,
     DeadLetter,
     Load,
     NodeFacts,
     NodeView,
+    NoticeView,
     QueueDepth,
     RunView,
 )
@@ -128,6 +131,28 @@ def depths_of(rows: Iterable[tuple[str, int, Instant]]) -> list[QueueDepth]:
         before = found.get(queue, QueueDepth(queue, 0, oldest))
         found[queue] = QueueDepth(queue, before.runs + runs, min(before.oldest, oldest))
     return list(found.values())
+
+
+def backlog_of(queues: list[QueueDepth], row: Sequence[int]) -> Backlog:
+    waiting, dead, aside, notices, given_up = row
+    return Backlog(
+        queues=queues,
+        waiting=waiting,
+        dead_letters=dead,
+        set_aside=aside,
+        notices=notices,
+        notices_given_up=given_up,
+    )
+
+
+def notice_of(row: Sequence[Any]) -> Notice:
+    notice = Notice(*row)
+    return notice._replace(status=STATUS_OF_CODE[row[5]])
+
+
+def notice_view(row: Sequence[Any]) -> NoticeView:
+    url, tries, at, given_up_at, trouble = row
+    return NoticeView(url=url, tries=tries, at=at, given_up_at=given_up_at, trouble=trouble)
 
 
 def node_of(row: Sequence[Any]) -> NodeView:

@@ -240,6 +240,31 @@ class DeadLetter:
         return LetterPlace(self.failed_at, self.job, self.run)
 
 
+class Delivery(NamedTuple):
+    """What became of one try at delivering a notice. `trouble` None: it was delivered. Otherwise it
+    is tried again at `next_at`; None: it is given up.
+    """
+
+    job: int
+    run: int
+    tries: int
+    trouble: str | None = None
+    next_at: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoticeView:
+    """A notice that has not been delivered. `at` None: it was given up, at `given_up_at`;
+    `trouble` is what came of the last try.
+    """
+
+    url: str
+    tries: int
+    at: Instant | None
+    given_up_at: Instant | None
+    trouble: str | None
+
+
 class Redriven(NamedTuple):
     """A dead letter's run, and the new one in its stead."""
 
@@ -282,12 +307,16 @@ class QueueDepth(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backlog:
-    """How much waits, for gauges. `queues` has those with something in them."""
+    """How much waits, for gauges. `queues` has those with something in them; `notices` are those
+    that are still to be delivered.
+    """
 
     queues: list[QueueDepth]
     waiting: int
     dead_letters: int
     set_aside: int
+    notices: int
+    notices_given_up: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

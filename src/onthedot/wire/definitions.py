@@ -14,7 +14,7 @@ from onthedot.core.model import Backoff, Definition, Once, Schedule
 from onthedot.core.schedules import Cron, DstGap, DstOverlap, Every, read_schedule
 from onthedot.core.schedules.zones import zone_named
 from onthedot.errors import Invalid, NotAvailableYet
-from onthedot.wire.jobs import BackoffIn, JobFields, JobIn, JobPatch
+from onthedot.wire.jobs import BackoffIn, JobFields, JobIn, JobPatch, OnFailureIn
 from onthedot.wire.reading import payload_text
 from onthedot.wire.runs import TriggerIn, TriggerManyIn
 from onthedot.wire.urls import checked_url
@@ -143,6 +143,10 @@ def _policies(old: Definition, given: JobFields) -> dict[str, Any]:
         changes["catch_up_window_us"] = parse_duration(given.catch_up_window, field="catchUpWindow")
     if isinstance(given.backoff, BackoffIn):
         changes["backoff"] = _backoff(old.backoff, given.backoff)
+    if given.on_failure is None:
+        changes["on_failure_url"] = ""
+    elif isinstance(given.on_failure, OnFailureIn):
+        changes["on_failure_url"] = checked_url(given.on_failure.url, field="onFailure.url")
     return {name: value for name, value in changes.items() if value is not UNSET}
 
 

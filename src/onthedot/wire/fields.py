@@ -267,6 +267,17 @@ Overlap = Annotated[
         later="Leave it out or use 'allow'.",
     ),
 ]
+NoticeUrl = Annotated[
+    str,
+    about(
+        "Where the notice of a failed run goes, as an HTTP POST. 2xx means that it was received.",
+        f"an absolute http or https URL of at most {URL_MAX} characters",
+        hint="Write it like 'https://example.com/hooks/failed'.",
+        min_length=1,
+        max_length=URL_MAX,
+        examples=["https://example.com/hooks/failed"],
+    ),
+]
 Tag = Annotated[str, Meta(min_length=1, max_length=50, extra_json_schema={"pattern": f"^{_WORD}$"})]
 Tags = Annotated[
     list[Tag],

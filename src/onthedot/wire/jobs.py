@@ -32,6 +32,22 @@ BackoffField = Annotated[
 ]
 
 
+class OnFailureIn(Struct, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    """Who is told when a run has failed for good."""
+
+    url: f.NoticeUrl
+
+
+OnFailureField = Annotated[
+    OnFailureIn,
+    about(
+        "Who is told when a run has failed for good, or is lost. Null: nobody.",
+        'an object such as {"url": "https://example.com/hooks/failed"}, or null',
+        examples=[{"url": "https://example.com/hooks/failed"}],
+    ),
+]
+
+
 class JobFields(Struct, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """What may be said of a job. One of handlerUrl and handler; at most one of cronExpr, every,
     runAt, delay, schedule.
@@ -62,6 +78,7 @@ class JobFields(Struct, kw_only=True, forbid_unknown_fields=True, rename="camel"
     overlap: f.Overlap | UnsetType = UNSET
     tags: f.Tags | UnsetType = UNSET
     paused: f.Paused | UnsetType = UNSET
+    on_failure: OnFailureField | UnsetType | None = UNSET
 
 
 class JobIn(JobFields, kw_only=True, forbid_unknown_fields=True, rename="camel"):
@@ -83,6 +100,10 @@ class BackoffOut(Struct, kw_only=True, frozen=True, rename="camel"):
     initial: float
     factor: float
     max: float
+
+
+class OnFailureOut(Struct, kw_only=True, frozen=True, rename="camel"):
+    url: str
 
 
 Seconds = Annotated[float, Meta(description="In seconds.")]
@@ -126,6 +147,7 @@ class JobOut(Struct, kw_only=True, frozen=True, rename="camel"):
     overlap: str
     tags: tuple[str, ...]
     paused: bool
+    on_failure: OnFailureOut | None
     version: int
     next_run_at: Annotated[
         InstantText | None,
@@ -173,6 +195,7 @@ def job_out(job: Job, job_id: str, *, now: Instant) -> JobOut:
         overlap=d.overlap,
         tags=d.tags,
         paused=d.paused,
+        on_failure=OnFailureOut(url=d.on_failure_url) if d.on_failure_url else None,
         version=job.version,
         next_run_at=instant_text(next_run_at(job, now)),
         created_at=format_instant(job.created_at),

@@ -51,6 +51,7 @@ class _Field:
     """The struct of a nested object, or of the objects in an array."""
     most: int | None
     """How many objects the array may have; None: there is no array."""
+    nullable: bool
 
 
 def read(body: bytes, shape: type[S]) -> S:
@@ -166,7 +167,7 @@ def _value(raw: Raw, field: _Field, path: str) -> object:
     text = bytes(raw)
     if field.type is Any:
         return raw
-    if field.members is not None:
+    if field.members is not None and not (field.nullable and text == b"null"):
         if field.most is not None:
             return _elements(text, field, path)
         return _member(text, field, path)
@@ -280,6 +281,7 @@ def _field(info: msgspec.structs.FieldInfo) -> _Field:
         most=next((p.max_length for p in parts if isinstance(p, Meta) and p.max_length), None)
         if any(get_origin(part) is list for part in parts)
         else None,
+        nullable=type(None) in parts,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple, Protocol
 
 from onthedot.core.instants import Instant
@@ -61,6 +61,10 @@ class Runner(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+Post = Callable[[str, bytes, Mapping[str, str]], Awaitable[Result]]
+"""Posts a body with headers to a URL; what came of it decides like that of a callback."""
 
 
 class EitherRunner:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from onthedot.clock import Clock
 from onthedot.errors import CannotStart
 from onthedot.roles.declaring import declare
-from onthedot.roles.runners import EitherRunner, Runner
+from onthedot.roles.runners import EitherRunner, Post, Runner
 from onthedot.roles.runners.child import CannotLoad
 from onthedot.roles.runners.functions import FunctionRunner
 from onthedot.roles.runners.http import HttpRunner
@@ -15,9 +15,10 @@ from onthedot.store.contract import Store
 
 
 class Executing(NamedTuple):
-    """A runner, and the names of the Python functions that it has."""
+    """A runner, the names of the Python functions that it has, and what posts to URLs."""
 
     runner: Runner
+    post: Post
     functions: frozenset[str] = frozenset()
 
 
@@ -29,11 +30,11 @@ async def open_runner(
     """
     callbacks = HttpRunner(version=version)
     if not app:
-        return Executing(callbacks)
+        return Executing(callbacks, callbacks.post)
     try:
         functions = await FunctionRunner.open(app, count or None)
     except CannotLoad as error:
         await callbacks.close()
         raise CannotStart(f"{error}", hint="Mend the code, or name another app.") from None
     await declare(store, functions.jobs, app=app, clock=clock)
-    return Executing(EitherRunner(callbacks, functions), functions.functions)
+    return Executing(EitherRunner(callbacks, functions), callbacks.post, functions.functions)

@@ -12,7 +12,14 @@ from onthedot.core.states import is_over
 from onthedot.store.postgres.database import Connection, Database
 from onthedot.store.postgres.statements import SQL
 from onthedot.store.refusals import no_such_run
-from onthedot.store.rows import depths_of, live_attempt, live_run, past_attempt, past_run
+from onthedot.store.rows import (
+    backlog_of,
+    depths_of,
+    live_attempt,
+    live_run,
+    past_attempt,
+    past_run,
+)
 from onthedot.store.values import (
     Backlog,
     Overview,
@@ -66,9 +73,8 @@ class Ledger:
     async def backlog(self, *, most: int, now: Instant) -> Backlog:
         async def verb(db: Connection) -> Backlog:
             rows = await db.fetch(SQL["ledger.depths"], now, most)
-            waiting, dead, aside = await db.fetchrow(SQL["ledger.backlog"], most)
             depths = depths_of(tuple(row) for row in rows)
-            return Backlog(queues=depths, waiting=waiting, dead_letters=dead, set_aside=aside)
+            return backlog_of(depths, await db.fetchrow(SQL["ledger.backlog"], most))
 
         return await self._database.snapshot(verb)
 

@@ -35,7 +35,8 @@ class Upkeep:
         if gone < limit:
             rows = SQL["upkeep.old_history"]
             gone += await self._count(rows, before, limit - gone, occurrence(before + DAY))
-        gone += await self._delete("upkeep.old_redrives", before, limit - gone)
+        for statement in ("upkeep.old_redrives", "upkeep.old_notices"):
+            gone += await self._delete(statement, before, limit - gone)
         return gone
 
     async def installation(self) -> str:

@@ -10,7 +10,14 @@ from typing import Any
 from onthedot.core.instants import Instant
 from onthedot.core.model import SHARDS, is_occurrence
 from onthedot.store.refusals import no_such_run
-from onthedot.store.rows import depths_of, live_attempt, live_run, past_attempt, past_run
+from onthedot.store.rows import (
+    backlog_of,
+    depths_of,
+    live_attempt,
+    live_run,
+    past_attempt,
+    past_run,
+)
 from onthedot.store.sqlite.database import Database
 from onthedot.store.sqlite.statements import SQL
 from onthedot.store.values import (
@@ -105,8 +112,7 @@ def _backlog(db: sqlite3.Connection, most: int, now: Instant) -> Backlog:
         if count:
             depths.append((lane, count, oldest))
     queues = depths_of(depths)
-    waiting, dead, aside = db.execute(SQL["ledger.backlog"], {"most": most}).fetchone()
-    return Backlog(queues=queues, waiting=waiting, dead_letters=dead, set_aside=aside)
+    return backlog_of(queues, db.execute(SQL["ledger.backlog"], {"most": most}).fetchone())
 
 
 def _overview(db: sqlite3.Connection, limit: int, now: Instant) -> Overview:

@@ -15,12 +15,14 @@ from onthedot.core.model import (
     is_occurrence,
     shard_of,
 )
+from onthedot.core.notifying import FAILURES
 from onthedot.core.states import Status
 from onthedot.store.codec import RETRIED, STATUS_CODES, STATUS_OF_CODE
 from onthedot.store.refusals import no_such_run, run_over
 from onthedot.store.sqlite.database import Database
 from onthedot.store.sqlite.enqueueing import enqueue
 from onthedot.store.sqlite.nodes import require_alive
+from onthedot.store.sqlite.outbox import note_failures
 from onthedot.store.sqlite.outcomes import Held, end_unstarted, is_taken, signal_for
 from onthedot.store.sqlite.statements import SQL
 from onthedot.store.values import (
@@ -221,6 +223,7 @@ def _finish_singly(
     repeated = stale = 0
     history: list[tuple[object, ...]] = []
     retries: list[Instant] = []
+    failures: list[Outcome] = []
     for outcome in outcomes:
         key = {"job": outcome.job, "run": outcome.run, "node": node}
         fenced = key | {"fence": outcome.fence, "attempt": outcome.attempt}
@@ -237,9 +240,12 @@ def _finish_singly(
         if final.retry_at is not None:
             _wait_for_retry(db, final, row)
             retries.append(final.retry_at)
-        elif final.status is Status.FAILED:
-            _keep_dead_letter(db, final, row)
+        elif final.status in FAILURES:
+            failures.append(final)
+            if final.status is Status.FAILED:
+                _keep_dead_letter(db, final, row)
     db.executemany(SQL["runs.append"], history)
+    note_failures(db, failures)
     return Finished(len(history), repeated, stale, min(retries, default=None))
 
 

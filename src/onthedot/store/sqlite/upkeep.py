@@ -14,6 +14,7 @@ _BY_AGE = (
     "upkeep.old_versions",
     "upkeep.old_nodes",
     "upkeep.old_redrives",
+    "upkeep.old_notices",
 )
 
 

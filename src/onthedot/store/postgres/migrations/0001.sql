@@ -196,6 +196,30 @@ create table redrive (
 );
 create unique index redrive_old on redrive (job, old);
 
+-- Notices of failed runs, on their way to the URL that their job names, with all that they say: the
+-- job may be edited or deleted meanwhile. at: when the next try is due; null: given up, and kept for
+-- people to look at. tries is also the fence: who took it before somebody else has no say any more.
+create table outbox (
+  job bigint not null,
+  run bigint not null,
+  url text not null,
+  job_name text not null,
+  job_key text,
+  status smallint not null,
+  due bigint not null,
+  attempt integer not null,
+  failed_at bigint not null,
+  error text,
+  reason text,
+  tries integer not null,
+  at bigint,
+  given_up_at bigint,
+  trouble text,
+  primary key (job, run)
+);
+create index outbox_at on outbox (at) where at is not null;
+create index outbox_given_up on outbox (given_up_at) where given_up_at is not null;
+
 create table idempotency (
   key text primary key,
   fingerprint text not null,

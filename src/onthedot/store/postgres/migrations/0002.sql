@@ -120,6 +120,19 @@ begin
   return made;
 end $$;
 
+-- Of runs that have just failed, or are lost, a notice goes into the outbox if their job asks for it.
+create function note_failures(runs_ run_ref[])
+returns void language sql set jit = off set enable_seqscan = off as $$
+  insert into outbox (job, run, url, job_name, job_key, status, due, attempt, failed_at, error, reason, tries, at)
+  select h.job, h.run, j.definition::jsonb ->> 'on_failure_url', j.name, j.key, h.status, h.due, h.attempt,
+    h.finished, h.error, h.reason, 0, h.finished
+  from unnest(runs_) as x
+  join history h on h.job = x.job and h.run = x.run and h.fence = x.fence
+  join job j on j.id = h.job
+  where h.status in (2, 6) and j.definition::jsonb ? 'on_failure_url'
+  on conflict (job, run) do nothing
+$$;
+
 -- Outcomes of many runs. Drives from the arrays with one index lookup each, takes the row lock there,
 -- and deletes by ctid. In two statements: whoever wrote to a row before we had its lock has committed
 -- by the time the second one begins. In one, a row that was just marked as started would be recorded
@@ -127,7 +140,7 @@ end $$;
 create function finish(node_ bigint, outcomes_ outcome[])
 returns table (accepted bigint, repeated bigint, stale bigint, retry_at bigint) language plpgsql
 set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
-declare wishes boolean; tids tid[];
+declare wishes boolean; tids tid[]; failures run_ref[];
 begin
   perform require_alive(node_);
   select array_agg(r.tid order by g.place) into tids
@@ -178,7 +191,13 @@ begin
     on conflict (job, run) do update set attempt = excluded.attempt, failed_at = excluded.failed_at,
       error = excluded.error, payload = excluded.payload
   )
-  select count(*), min(again) into accepted, retry_at from settled;
+  select count(*), min(again),
+    array_agg((job, run, fence)::run_ref) filter (where status in ('failed', 'lost') and retry is null)
+  into accepted, retry_at, failures
+  from settled;
+  if failures is not null then
+    perform note_failures(failures);
+  end if;
   repeated := 0;
   if accepted < cardinality(outcomes_) then
     -- Those that were accepted are in history by now, too.

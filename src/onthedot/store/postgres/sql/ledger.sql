@@ -125,7 +125,9 @@ where f.name is not null and d.runs > 0
 -- name: ledger.backlog
 select (select count(*) from (select from waiting limit $1) w),
   (select count(*) from (select from dead limit $1) d),
-  (select count(*) from (select from aside limit $1) a)
+  (select count(*) from (select from aside limit $1) a),
+  (select count(*) from (select from outbox where at is not null limit $1) o),
+  (select count(*) from (select from outbox where given_up_at is not null limit $1) g)
 
 -- name: ledger.totals
 select count(*), count(distinct (job, run))

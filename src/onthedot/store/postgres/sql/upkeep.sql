@@ -62,6 +62,12 @@ where (job, run) in (
   limit $2
 )
 
+-- name: upkeep.old_notices
+delete from outbox
+where (job, run) in (
+  select job, run from outbox where given_up_at < $1 order by given_up_at limit $2
+)
+
 -- name: upkeep.finished_one_offs
 select forget_one_offs($1, $2)
 

@@ -163,6 +163,30 @@ create table redrive (
 ) strict, without rowid;
 create unique index redrive_old on redrive (job, old);
 
+-- Notices of failed runs, on their way to the URL that their job names, with all that they say: the
+-- job may be edited or deleted meanwhile. at: when the next try is due; null: given up, and kept for
+-- people to look at. tries is also the fence: who took it before somebody else has no say any more.
+create table outbox (
+  job integer not null,
+  run integer not null,
+  url text not null,
+  job_name text not null,
+  job_key text,
+  status integer not null,
+  due integer not null,
+  attempt integer not null,
+  failed_at integer not null,
+  error text,
+  reason text,
+  tries integer not null,
+  at integer,
+  given_up_at integer,
+  trouble text,
+  primary key (job, run)
+) strict, without rowid;
+create index outbox_at on outbox (at) where at is not null;
+create index outbox_given_up on outbox (given_up_at) where given_up_at is not null;
+
 -- Answers kept for 24 hours under the caller's Idempotency-Key.
 create table idempotency (
   key text primary key,

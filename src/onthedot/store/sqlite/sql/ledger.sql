@@ -113,7 +113,9 @@ from (select at from run where owner is null and lane = :lane and at <= :now lim
 -- why: a limit inside each count: a scrape must not read millions of rows
 select (select count(*) from (select 1 from waiting limit :most)),
   (select count(*) from (select 1 from dead limit :most)),
-  (select count(*) from (select 1 from aside limit :most))
+  (select count(*) from (select 1 from aside limit :most)),
+  (select count(*) from (select 1 from outbox where at is not null limit :most)),
+  (select count(*) from (select 1 from outbox where given_up_at is not null limit :most))
 
 -- name: ledger.totals
 select count(*), count(distinct job || '-' || run)

@@ -55,6 +55,12 @@ where (job, run) in (
   limit :limit
 )
 
+-- name: upkeep.old_notices
+delete from outbox
+where (job, run) in (
+  select job, run from outbox where given_up_at < :before order by given_up_at limit :limit
+)
+
 -- name: upkeep.finished_one_offs
 -- why: a one-off job has no entry; when nothing of it is left it goes with its history
 select j.id
