@@ -245,6 +245,7 @@ async def drop_database(server: PostgresServer, name: str) -> None:
 
 async def empty_database(url: str) -> None:
     """Make a database as if it had just been made, with an installation id of its own."""
+    installation = SystemChance().token(INSTALLATION_BYTES)
     await _tell(
         url,
         """
@@ -265,7 +266,7 @@ async def empty_database(url: str) -> None:
         end $$;
         update shard set horizon = 0, split_until = 0;
         """
-        f"update installation set id = '{SystemChance().token(INSTALLATION_BYTES)}'",
+        f"update installation set pruned_before = 0, id = '{installation}'",
     )
 
 

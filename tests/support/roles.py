@@ -27,6 +27,7 @@ from onthedot.roles.scheduler import Scheduler
 from onthedot.roles.steward import Steward
 from onthedot.roles.worker import Worker
 from onthedot.store.contract import Store
+from onthedot.store.timed import NOUNS
 from tests.support.builders import Named, facts
 from tests.support.clock import ManualClock
 
@@ -166,12 +167,13 @@ class FaultyStore:
     outbox: Any
     nodes: Any
     ledger: Any
+    audit: Any
     upkeep: Any
 
     def __init__(self, store: Store) -> None:
         self.calls: Counter[str] = Counter()
         self.faults: dict[str, Fault] = {}
-        for noun in ("clock", "jobs", "runs", "letters", "outbox", "nodes", "ledger", "upkeep"):
+        for noun in NOUNS:
             setattr(self, noun, _Verbs(self, noun, getattr(store, noun)))
 
     def on(self, verb: str, fault: Fault) -> None:

@@ -117,7 +117,7 @@ def document(version: str) -> dict[str, Any]:
         },
         "servers": [{"url": "/"}],
         "security": [{}, {"bearer": []}, {"apiKey": []}],
-        "tags": [{"name": name} for name in ("Jobs", "Runs", "Dead letters", "Server")],
+        "tags": [{"name": name} for name in ("Jobs", "Runs", "Dead letters", "Audit", "Server")],
         "paths": paths,
         "webhooks": {"runFailed": {"post": _failure_notice()}},
         "components": {

@@ -8,6 +8,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from onthedot.wire import (
+    AuditOut,
     DeadLetterDetail,
     DeadLetterList,
     HealthOut,
@@ -282,6 +283,30 @@ OPERATIONS: Final = (
         parameters=("runId",),
         answers={200: ("The explanation.", WhyOut)},
         problems=(401, 404, 503),
+    ),
+    Operation(
+        id="auditJob",
+        method="get",
+        path="/v1/jobs/{jobId}/audit",
+        tag="Audit",
+        summary="Prove that every due occurrence of a job is accounted for",
+        description="What was due is worked out anew over all versions of the job, a deleted one "
+        "too, since its creation or as far as history is kept, and each instant is looked up. One "
+        "request goes through 20,000 instants: follow `nextCursor` for the rest, and add up.",
+        parameters=("jobId", "cursor"),
+        answers={200: ("One part of the books.", AuditOut)},
+        problems=_READ,
+    ),
+    Operation(
+        id="auditAll",
+        method="get",
+        path="/v1/audit",
+        tag="Audit",
+        summary="The same for all jobs",
+        description="Deleted ones, too. Follow `nextCursor` for the rest, and add up.",
+        parameters=("cursor",),
+        answers={200: ("One part of the books.", AuditOut)},
+        problems=(401, 422, 503),
     ),
     Operation(
         id="listNodes",

@@ -13,6 +13,7 @@ import click
 
 from onthedot import __version__
 from onthedot.cli import output
+from onthedot.cli.audit import audit
 from onthedot.cli.bench import bench
 from onthedot.cli.completion import completion
 from onthedot.cli.config import config_command
@@ -106,11 +107,12 @@ def cli() -> None:
       onthedot run list ping              what happened
       onthedot why ping                   why it does not run
       onthedot next "0 9 * * MON-FRI"     when a schedule is due
+      onthedot audit --all                is everything accounted for
     """
 
 
 for command in (
-    *(serve, demo, job_group, run_group, why, next_command),
+    *(serve, demo, job_group, run_group, why, next_command, audit),
     *(node_group, config_command, db_group, bench, completion),
 ):
     cli.add_command(command)

@@ -102,6 +102,17 @@ def delete(standing: Standing) -> Change:
     return Change(job=None, cut=standing.cut, record=_skipped(standing))
 
 
+def never_fired(job: Job, cut: Instant, aside: tuple[Instant, str] | None) -> list[Record]:
+    """What an entry that was set aside still owes the ledger when its version ends. Nobody can
+    count it: that is why it was set aside.
+    """
+    if aside is None or aside[0] > cut:
+        return []
+    due, why = aside
+    reason = f"it could not be fired: {why}"
+    return [Record(job.id, job.version, Status.MISSED, due, cut, None, reason)]
+
+
 def first_entry(job: Job, after: Instant) -> Instant | None:
     """The first occurrence of a recurring job later than `after`, for the clock."""
     schedule = job.definition.schedule

@@ -90,6 +90,18 @@ def _counted(tally: Tally) -> Iterable[Metric]:
         {name: tally.accounted[name] for name in ("missed", "skipped")},
         "status",
     )
+    yield _gauge(
+        "unaccounted_occurrences",
+        "Due, and without a fate in the ledger, by the last round of the audit: 0 if all is well.",
+        tally.unbalanced["unaccounted"],
+    )
+    yield _gauge(
+        "surplus_occurrences",
+        "Recorded, and not due or recorded twice, or ranges with a wrong count: 0 if all is well.",
+        tally.unbalanced["surplus"] + tally.unbalanced["miscounted"],
+    )
+    yield _counter("occurrences_audited", "Occurrences that were audited.", tally.audited)
+    yield _counter("audit_rounds", "Rounds over the books of all jobs.", tally.rounds)
     yield _counter("outcomes_stale", "Outcomes refused: others had the run.", tally.stale)
     yield _counter("outcomes_repeated", "Outcomes that were recorded already.", tally.repeated)
     yield _counter(

@@ -46,6 +46,7 @@ class Tally:
     `accounted`: occurrences that never became runs. `notices`: tries at delivering them, by what
     came of them. `calls`: of each verb of the store, how many
     and how many seconds they took; `failed_calls`: how many of them the store could not do.
+    `unbalanced`: what the audit finds wrong, by kind of fault.
     """
 
     started: int = 0
@@ -59,6 +60,9 @@ class Tally:
     stale: int = 0
     repeated: int = 0
     notices: Counter[str] = field(default_factory=Counter)
+    audited: int = 0
+    rounds: int = 0
+    unbalanced: Counter[str] = field(default_factory=Counter)
     lateness: Lateness = field(default_factory=Lateness)
     loop_failures: Counter[str] = field(default_factory=Counter)
     calls: Counter[str] = field(default_factory=Counter)

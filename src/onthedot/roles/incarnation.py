@@ -21,6 +21,7 @@ from onthedot.ids import Chance
 from onthedot.observe.events import log, warn
 from onthedot.observe.tally import Tally
 from onthedot.roles.attempt import Attempts, Workbench
+from onthedot.roles.auditor import ROUND_S, Auditor
 from onthedot.roles.finisher import Finisher
 from onthedot.roles.holding import Holding
 from onthedot.roles.janitor import PRUNE_S, Janitor
@@ -107,6 +108,7 @@ class Incarnation:
         self._notifying = self._notices(kit)
         janitor = Janitor(store, clock, member, kit.retention_us, self._unowned)
         janitor.on_change = self._share_anew
+        auditor = Auditor(store, clock)
         loops = {
             "": [self.heartbeat],
             "scheduler": [self.scheduler.loop],
@@ -121,13 +123,14 @@ class Incarnation:
             "janitor": [
                 Loop("janitor", janitor.watch, clock),
                 Loop("pruning", janitor.prune, clock, sleep_s_max=PRUNE_S),
+                Loop("audit", auditor.step, clock, sleep_s_max=ROUND_S),
             ],
         }
         self._claiming = loops["scheduler"] if "scheduler" in roles else []
         self._working = loops["worker"] if "worker" in roles else []
         mine = [loop for role in loops if role in ("", *roles) for loop in loops[role]]
         self.supervisor = Supervisor(mine, clock, member.problems)
-        for counting in (self.worker, self.scheduler, self._finisher, janitor):
+        for counting in (self.worker, self.scheduler, self._finisher, janitor, auditor):
             counting.tally = kit.tally
         for loop in mine:
             loop.on_count = kit.tally.loop_failed

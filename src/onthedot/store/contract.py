@@ -26,6 +26,7 @@ from onthedot.core.model import (
     Rule,
     RunRef,
 )
+from onthedot.store.contract_time import AuditVerbs
 from onthedot.store.failures import LetterVerbs, OutboxVerbs
 from onthedot.store.values import (
     IDLE,
@@ -336,5 +337,7 @@ class Store(Protocol):
     def nodes(self) -> NodeVerbs: ...
     @property
     def ledger(self) -> LedgerVerbs: ...
+    @property
+    def audit(self) -> AuditVerbs: ...
     @property
     def upkeep(self) -> UpkeepVerbs: ...

@@ -1,5 +1,6 @@
 """The shapes of the API, shared by the server and the SDK, and the checks at its door."""
 
+from onthedot.wire.audit import AuditOut, FaultOut
 from onthedot.wire.definitions import (
     definition_of,
     patched,
@@ -42,11 +43,13 @@ from onthedot.wire.why import FindingOut, WhyOut, why_out
 
 __all__ = [
     "AttemptOut",
+    "AuditOut",
     "BackoffIn",
     "BackoffOut",
     "DeadLetterDetail",
     "DeadLetterList",
     "DeadLetterOut",
+    "FaultOut",
     "FindingOut",
     "HealthOut",
     "JobIn",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from onthedot.ids import Chance, SystemChance
+from onthedot.store.postgres.audit import Audit
 from onthedot.store.postgres.clock import Clock
 from onthedot.store.postgres.database import Database, PoolSettings
 from onthedot.store.postgres.jobs import Jobs
@@ -28,6 +29,7 @@ class PostgresStore:
         self.outbox = Outbox(database)
         self.nodes = Nodes(database)
         self.ledger = Ledger(database)
+        self.audit = Audit(database)
         self.upkeep = Upkeep(database)
 
 

@@ -234,10 +234,11 @@ async def _standing(db: Connection, job: Job, horizon: Instant, now: Instant) ->
 
 async def _end_version(db: Connection, old: Job, change: Change, armed: bool, now: Instant) -> None:
     deleted = change.job is None
-    await db.execute(SQL["jobs.keep_version"], old.id, now, deleted)
+    await db.execute(SQL["jobs.keep_version"], old.id, change.cut, now, deleted)
     if armed:
         await db.execute(SQL["jobs.end_version"], old.id, old.version, change.cut, deleted)
-    await db.execute(SQL["jobs.forget_aside"], old.id, old.version)
+    aside = await db.fetchrow(SQL["jobs.forget_aside"], old.id, old.version)
+    await record_ranges(db, editing.never_fired(old, change.cut, aside), now)
     if change.record is not None:
         await record_ranges(db, [change.record], now)
     if change.drop is not None:

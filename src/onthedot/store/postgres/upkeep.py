@@ -25,6 +25,8 @@ class Upkeep:
             await self._database.value(SQL["upkeep.make_day"], _name(day), first, end)
 
     async def prune(self, *, before: Instant, keys_before: Instant, limit: int) -> int:
+        # First of all and by itself: who reads the ledger meanwhile must know where it begins.
+        await self._count(SQL["upkeep.raise_edge"], before)
         await self._drop_days(before)
         gone = await self._delete("upkeep.old_keys", keys_before, limit)
         for statement in _BY_AGE:
@@ -63,7 +65,7 @@ class Upkeep:
         """A day that lies wholly before the retention is dropped: nothing is left to vacuum."""
         for (name,) in await self._database.rows(SQL["upkeep.partitions"]):
             if name.startswith("history_2") and name < _name(before // DAY):
-                await self._database.value(SQL["upkeep.drop_day"], name)
+                await self._database.value(SQL["upkeep.drop_day"], name, before)
 
 
 def _name(day: int) -> str:

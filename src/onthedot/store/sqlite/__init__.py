@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from onthedot.ids import Chance, SystemChance
+from onthedot.store.sqlite.audit import Audit
 from onthedot.store.sqlite.clock import Clock
 from onthedot.store.sqlite.database import Database, FileDatabase, InlineDatabase, connect
 from onthedot.store.sqlite.jobs import Jobs
@@ -26,6 +27,7 @@ class SqliteStore:
         self.outbox = Outbox(database)
         self.nodes = Nodes(database)
         self.ledger = Ledger(database)
+        self.audit = Audit(database)
         self.upkeep = Upkeep(database)
 
 

@@ -153,10 +153,12 @@ def _change(
         _refuse_taken_key(db, change.job.definition, old.id)
     (armed,) = db.execute(SQL["jobs.armed"], (job,)).fetchone()
     deleted = change.job is None
-    db.execute(SQL["jobs.keep_version"], {"job": job, "now": now, "deleted": deleted})
+    ending = {"job": job, "cut": change.cut, "now": now, "deleted": deleted}
+    db.execute(SQL["jobs.keep_version"], ending)
     if armed:
         db.execute(SQL["jobs.end_version"], (job, old.version, change.cut, deleted))
-    db.execute(SQL["jobs.forget_aside"], (job, old.version))
+    aside = db.execute(SQL["jobs.forget_aside"], (job, old.version)).fetchone()
+    record_ranges(db, editing.never_fired(old, change.cut, aside), now)
     if change.record is not None:
         record_ranges(db, [change.record], now)
     if change.drop is not None:

@@ -39,7 +39,7 @@ def record_ranges(db: sqlite3.Connection, records: Iterable[Record], now: Instan
                 *(None, None, record.reason, record.last, record.count),
             )
             for record in records
-            if record.count != 1 or not is_taken(db, record.job, occurrence(record.first))
+            if (record.count or 1) > 1 or not is_taken(db, record.job, occurrence(record.first))
         ],
     )
 

@@ -41,6 +41,7 @@ class Upkeep:
 
 
 def _prune(db: sqlite3.Connection, before: Instant, keys_before: Instant, limit: int) -> int:
+    db.execute(SQL["upkeep.raise_edge"], {"before": before})
     gone = db.execute(SQL["upkeep.old_keys"], {"before": keys_before, "limit": limit}).rowcount
     for statement in _BY_AGE:
         if gone < limit:

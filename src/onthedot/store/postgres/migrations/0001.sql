@@ -4,7 +4,8 @@
 
 create table onthedot_schema (version integer not null);
 
-create table installation (id text not null);
+-- pruned_before: of what was over before it, nothing can be told for certain any more.
+create table installation (id text not null, pruned_before bigint not null default 0);
 
 -- What goes into the verbs by the thousand, as arrays of rows: the driver writes such a row in a
 -- third of the time that it needs for the same values in arrays of their own.
@@ -60,6 +61,10 @@ create table job_version (
   name text not null,
   definition text not null,
   payload text not null,
+  anchor bigint not null,
+  since bigint not null,
+  skipping_from bigint,
+  cut bigint not null,
   ended_at bigint not null,
   deleted boolean not null,
   primary key (job, version)

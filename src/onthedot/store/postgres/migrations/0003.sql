@@ -31,10 +31,18 @@ begin
   return true;
 end $$;
 
-create function drop_day(name_ text) returns void language plpgsql
+-- A record may begin on that day and reach into the time that is kept, like that of a long pause, and
+-- a run may have ended long after it was due: these few go to the default partition.
+create function drop_day(name_ text, before_ bigint) returns void language plpgsql
 set lock_timeout = '3s' as $$
+declare kept history[];
 begin
-  execute format('drop table if exists %I', name_);
+  if to_regclass(name_) is null then
+    return;
+  end if;
+  execute format('select array_agg(h::history) from %I h where h.finished >= $1', name_) into kept using before_;
+  execute format('drop table %I', name_);
+  insert into history select (k).* from unnest(kept) k;
 end $$;
 
 -- One-off jobs whose run is over and forgotten. Those that somebody is at are passed over, and when

@@ -51,7 +51,7 @@ insert into history (job, run, attempt, fence, version, status, due, finished, r
 select job, first << 10, 0, 0, version, status, first, $1, 0, reason, last, count
 from unnest($2::bigint[], $3::integer[], $4::smallint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::text[])
   as x(job, version, status, first, last, count, reason)
-where x.count is distinct from 1 or not (
+where x.count > 1 or not (
   exists (select from history h where h.job = x.job and h.run = x.first << 10)
   or exists (select from run r where r.job = x.job and r.run = x.first << 10)
   or exists (select from waiting w where w.job = x.job and w.run = x.first << 10))

@@ -68,8 +68,8 @@ from job
 where namespace = $1 and key = $2
 
 -- name: jobs.keep_version
-insert into job_version (job, version, name, definition, payload, ended_at, deleted)
-select id, version, name, definition, payload, $2, $3
+insert into job_version (job, version, name, definition, payload, anchor, since, skipping_from, cut, ended_at, deleted)
+select id, version, name, definition, payload, anchor, since, skipping_from, $2, $3, $4
 from job
 where id = $1
 
@@ -112,6 +112,7 @@ where key = $1
 -- name: jobs.forget_aside
 delete from aside
 where job = $1 and version = $2
+returning due, why
 
 -- name: jobs.end_runs
 select end_runs($1, $2)

@@ -2,6 +2,10 @@
 select id
 from installation
 
+-- name: upkeep.raise_edge
+update installation
+set pruned_before = greatest(pruned_before, $1)
+
 -- name: upkeep.new_installation
 insert into installation (id)
 values ($1)
@@ -21,7 +25,7 @@ where i.inhparent = 'history'::regclass
 select make_day($1, $2, $3)
 
 -- name: upkeep.drop_day
-select drop_day($1)
+select drop_day($1, $2)
 
 -- name: upkeep.old_history
 delete from history

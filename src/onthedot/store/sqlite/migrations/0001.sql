@@ -1,8 +1,9 @@
 -- The first schema. Instants are microseconds since the epoch, UTC. A table that is clustered on its
 -- key (`without rowid`) is written in key order by the verbs, so that what fires together lies together.
 
--- A random id, part of every public run id; renewed when a backup is restored.
-create table installation (id text not null) strict;
+-- A random id, part of every public run id; renewed when a backup is restored. pruned_before: of
+-- what was over before it, nothing can be told for certain any more.
+create table installation (id text not null, pruned_before integer not null default 0) strict;
 
 -- horizon: the instant up to which the shard was claimed.
 create table shard (id integer primary key, horizon integer not null) strict;
@@ -40,6 +41,10 @@ create table job_version (
   name text not null,
   definition text not null,
   payload text not null,
+  anchor integer not null,
+  since integer not null,
+  skipping_from integer,
+  cut integer not null,
   ended_at integer not null,
   deleted integer not null,
   primary key (job, version)

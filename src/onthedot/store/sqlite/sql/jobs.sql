@@ -64,8 +64,8 @@ from job
 where namespace = ? and key = ?
 
 -- name: jobs.keep_version
-insert into job_version (job, version, name, definition, payload, ended_at, deleted)
-select id, version, name, definition, payload, :now, :deleted
+insert into job_version (job, version, name, definition, payload, anchor, since, skipping_from, cut, ended_at, deleted)
+select id, version, name, definition, payload, anchor, since, skipping_from, :cut, :now, :deleted
 from job
 where id = :job
 
@@ -105,6 +105,7 @@ where job = ?
 -- name: jobs.forget_aside
 delete from aside
 where job = ? and version = ?
+returning due, why
 
 -- name: jobs.delete_cuts
 -- why: what earlier versions left unfired is not wanted any more either

@@ -2,6 +2,10 @@
 select id
 from installation
 
+-- name: upkeep.raise_edge
+update installation
+set pruned_before = max(pruned_before, :before)
+
 -- name: upkeep.new_installation
 insert into installation (id)
 values (?)

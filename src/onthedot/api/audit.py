@@ -1,0 +1,54 @@
+"""The routes of the audit: the books of one job, and of all."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from litestar import Response, get
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import FromPath
+
+from onthedot.api.answers import answer
+from onthedot.api.asking import AnyRequest, cursor_numbers, cursor_text
+from onthedot.api.services import Given
+from onthedot.core.audit import FAULTS_MAX
+from onthedot.ids import job_id, parse_job_id
+from onthedot.store.accounts import START, Place, audit_all, audit_job
+from onthedot.wire.audit import audit_out, fault_out
+
+PART: Final = 20_000
+"""Instants that one request goes through; the cursor leads on from there."""
+
+
+@get("/jobs/{job:str}/audit")
+async def audit_one(job: FromPath[str], request: AnyRequest, services: Given) -> Response[bytes]:
+    number = parse_job_id(job)
+    place = f"audit.{number:x}"
+    # The end stays what it was at the beginning, so that the parts make one whole.
+    after, until = cursor_numbers(request, place, 2) or (0, services.clock.now())
+    balance, reached = await audit_job(services.store, number, after=after, until=until, most=PART)
+    faults = [fault_out(fault, job) for fault in balance.listed]
+    cursor = None if reached is None else cursor_text(place, reached, until)
+    jobs = int(reached is None)
+    return answer(audit_out(balance, faults, jobs=jobs, until=until, cursor=cursor))
+
+
+@get("/audit")
+async def audit_everything(request: AnyRequest, services: Given) -> Response[bytes]:
+    numbers = cursor_numbers(request, "audit", 3)
+    until = services.clock.now() if numbers is None else numbers[2]
+    place = START if numbers is None else Place(*numbers[:2])
+    part = await audit_all(services.store, place, until=until, most=PART)
+    faults = [
+        fault_out(fault, job_id(number))
+        for number, balance in part.faulty.items()
+        for fault in balance.listed
+    ]
+    cursor = None if part.place is None else cursor_text("audit", *part.place, until)
+    audited = audit_out(
+        part.balance, faults[:FAULTS_MAX], jobs=part.jobs, until=until, cursor=cursor
+    )
+    return answer(audited)
+
+
+ROUTES: Final[list[HTTPRouteHandler]] = [audit_one, audit_everything]

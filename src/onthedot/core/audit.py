@@ -1,0 +1,261 @@
+"""The books of a job, checked: whatever was due has one fate, and whatever has a fate was due.
+
+What was due is worked out anew from the definitions, one instant at a time, over all versions of
+the job. Of the engine it shares the schedules (`after`) and the rule by which versions part (what
+is due in `(since, cut]` is a version's own), and nothing else: no span, no count and no line of
+the firing, whose faults it is there to find.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from heapq import merge
+from typing import Final, NamedTuple
+
+from onthedot.core.instants import Instant
+from onthedot.core.model import Once, Schedule
+from onthedot.core.states import Status
+
+FAULTS_MAX: Final = 100
+"""So many faults are listed; all are counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """One version of a job: what is due after `since`, up to `cut`, is its own; `cut` None: it is
+    the current one. `deleted`: the job ended with it.
+    """
+
+    number: int
+    schedule: Schedule
+    paused: bool
+    anchor: Instant
+    since: Instant
+    cut: Instant | None = None
+    deleted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What history says of one occurrence, or of all from `first` to `last`."""
+
+    first: Instant
+    last: Instant
+    status: Status
+    reason: str | None
+    count: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Books:
+    """A job as it stands. Of what was over before `edge` nothing is known for certain.
+
+    `live`: occurrences whose run is not over. `held_from`: what falls due after it is held back by
+    a pause. `unfired`: by version, the entry in the clock; `aside`: one that cannot be fired. Each
+    stands for all that is due from it on.
+    """
+
+    versions: Sequence[Version]
+    created_at: Instant
+    edge: Instant = 0
+    live: Mapping[Instant, Status] = field(default_factory=dict)
+    held_from: Instant | None = None
+    unfired: Mapping[int, Instant] = field(default_factory=dict)
+    aside: Mapping[int, Instant] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """`kind`: unaccounted (due, and no fate), surplus (a fate, and not due, or a second one), or
+    miscounted (a range that does not hold as many as it says).
+    """
+
+    kind: str
+    first: Instant
+    last: Instant
+    count: int
+
+
+@dataclass(slots=True)
+class Balance:
+    """due = ran + skipped + missed + live + unaccounted; each but the last by status or reason."""
+
+    due: int = 0
+    ran: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+    missed: Counter[str] = field(default_factory=Counter)
+    live: Counter[str] = field(default_factory=Counter)
+    faults: Counter[str] = field(default_factory=Counter)
+    listed: list[Fault] = field(default_factory=list)
+
+    def add(self, other: Balance) -> None:
+        self.due += other.due
+        for name in ("ran", "skipped", "missed", "live", "faults"):
+            getattr(self, name).update(getattr(other, name))
+        self.listed = (self.listed + other.listed)[:FAULTS_MAX]
+
+    def fault(self, kind: str, first: Instant, last: Instant, count: int) -> None:
+        self.faults[kind] += count
+        before = self.listed[-1] if self.listed else None
+        if before is not None and kind == "unaccounted" == before.kind:
+            self.listed[-1] = Fault(kind, before.first, last, before.count + count)
+        elif len(self.listed) < FAULTS_MAX:
+            self.listed.append(Fault(kind, first, last, count))
+
+
+class Audited(NamedTuple):
+    """A balance of all that was due up to `reached`, and how many instants that were."""
+
+    balance: Balance
+    reached: Instant
+
+
+def audit(
+    books: Books, fates: Sequence[Fate], *, after: Instant, until: Instant, most: int
+) -> Audited:
+    """Balance what was due in (after, until] against its fates, oldest first, at most so many.
+
+    `fates` has all that begin in that time, in order, and the one that began last before it.
+    """
+    balance, walk = Balance(), _Walk(fates, after)
+    alive = {due for due in books.live if after < due <= until}
+    reached = until
+    for due, version, certain in due_instants(books, after, until):
+        if balance.due >= most:
+            reached = due - 1
+            break
+        found = walk.at(due, balance)
+        if found is not None:
+            _settle(balance, found)
+        elif due in alive:
+            balance.live[books.live[due]] += 1
+        elif not certain:
+            continue
+        elif (why := _still_to_come(books, due, version)) is not None:
+            balance.live[why] += 1
+        else:
+            balance.fault("unaccounted", due, due, 1)
+        balance.due += 1
+        alive.discard(due)
+    walk.close(reached, balance)
+    for due in sorted(due for due in alive if due <= reached):
+        balance.fault("surplus", due, due, 1)
+    return Audited(balance, reached)
+
+
+def due_instants(
+    books: Books, after: Instant, until: Instant
+) -> Iterator[tuple[Instant, Version, bool]]:
+    """Every instant that was due, once, with the version that it belongs to.
+
+    Of one instant that was said before the edge it is not certain that there must be a trace: its
+    run may have been cancelled, and forgotten, long before it was due.
+    """
+    last = None
+    streams = (_recurring(books, after, until), _single(books, after, until))
+    for due, version, certain in merge(*streams, key=lambda each: each[0]):
+        if due != last:
+            yield due, version, certain
+        last = due
+
+
+def _recurring(
+    books: Books, after: Instant, until: Instant
+) -> Iterator[tuple[Instant, Version, bool]]:
+    for version in books.versions:
+        schedule = version.schedule
+        if schedule is None or isinstance(schedule, Once):
+            continue
+        end = until if version.cut is None else min(until, version.cut)
+        start = max(after, version.since, books.edge)
+        due = schedule.after(start, anchor=version.anchor) if start < end else None
+        while due is not None and due <= end:
+            yield due, version, True
+            due = schedule.after(due, anchor=version.anchor)
+
+
+def _single(
+    books: Books, after: Instant, until: Instant
+) -> Iterator[tuple[Instant, Version, bool]]:
+    """The instants of one-off versions. One is taken over by the next version while it lies ahead;
+    an instant that had passed when it was said is due all the same.
+    """
+    found = []
+    before: Version | None = None
+    for version in books.versions:
+        schedule = version.schedule
+        if isinstance(schedule, Once) and after < schedule.at <= until:
+            said = version.number == 1 or (before is not None and before.schedule != schedule)
+            mine = version.cut is None or schedule.at <= version.cut
+            mine = mine or (version.deleted and not version.paused)
+            if mine and (said or schedule.at > version.since):
+                found.append((schedule.at, version, version.since >= books.edge))
+        before = version
+    yield from sorted(found, key=lambda each: each[0])
+
+
+def _still_to_come(books: Books, due: Instant, version: Version) -> str | None:
+    """Why an instant has no fate yet, if that is in order."""
+    if books.held_from is not None and due > books.held_from:
+        return "paused"
+    if due >= books.unfired.get(version.number, due + 1):
+        return "unfired"
+    if due >= books.aside.get(version.number, due + 1):
+        return "set aside"
+    return None
+
+
+def _settle(balance: Balance, fate: Fate) -> None:
+    if fate.status is Status.SKIPPED:
+        balance.skipped[fate.reason or "no reason"] += 1
+    elif fate.status is Status.MISSED:
+        # How late it was is in there, too; what counts is why.
+        balance.missed[(fate.reason or "no reason").partition(":")[0]] += 1
+    else:
+        balance.ran[fate.status] += 1
+
+
+@dataclass(slots=True)
+class _Open:
+    fate: Fate
+    held: int = 0
+
+
+class _Walk:
+    """The fates beside the instants: which are open at an instant, and how much each has held."""
+
+    def __init__(self, fates: Sequence[Fate], after: Instant) -> None:
+        self._coming = list(reversed(fates))
+        self._after = after
+        self._open: list[_Open] = []
+
+    def at(self, due: Instant, balance: Balance) -> Fate | None:
+        self._advance(due, balance)
+        for each in self._open:
+            each.held += 1
+        if len(self._open) > 1:
+            balance.fault("surplus", due, due, len(self._open) - 1)
+        return self._open[0].fate if self._open else None
+
+    def close(self, reached: Instant, balance: Balance) -> None:
+        """Judge all that ended up to there; what goes on belongs to the next part."""
+        self._advance(reached + 1, balance)
+
+    def _advance(self, due: Instant, balance: Balance) -> None:
+        while self._coming and self._coming[-1].first <= due:
+            self._open.append(_Open(self._coming.pop()))
+        over = [each for each in self._open if each.fate.last < due]
+        if over:
+            self._open = [each for each in self._open if each.fate.last >= due]
+        for each in over:
+            self._judge(each.fate, each.held, balance)
+
+    def _judge(self, fate: Fate, held: int, balance: Balance) -> None:
+        if fate.first <= self._after:
+            return  # it began in an earlier part
+        if held == 0:
+            balance.fault("surplus", fate.first, fate.last, fate.count or 1)
+        elif fate.count is not None and fate.count != held:
+            balance.fault("miscounted", fate.first, fate.last, abs(fate.count - held))

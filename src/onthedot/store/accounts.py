@@ -1,0 +1,153 @@
+"""The books of a job from the rows of any store, and the walk through them in bounded steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+from onthedot.core.audit import Audited, Balance, Books, Fate, Version, audit
+from onthedot.core.instants import Instant
+from onthedot.core.states import live_status
+from onthedot.store.codec import STATUS_OF_CODE, definition_from
+from onthedot.store.contract import Store
+
+VERSIONS_MAX: Final = 10_000
+LIVE_MAX: Final = 100_000
+FATES_MAX: Final = 2_000
+BURST: Final = 2_000
+"""Instants balanced at a stretch, without letting others have a turn: some milliseconds."""
+
+JOBS_MAX: Final = 1_000
+JOB_COST: Final = 100
+"""Opening the books of a job is worth so many instants."""
+
+
+class Rows(NamedTuple):
+    """What a store has read of a job, in one moment."""
+
+    versions: Sequence[Sequence[Any]]
+    live: Sequence[Sequence[Any]]
+    created_at: Instant | None
+    edge: Instant
+    aside: Iterable[Sequence[Any]]
+    unfired: Iterable[Sequence[Any]]
+
+
+def books_of(rows: Rows, *, now: Instant) -> Books:
+    """`rows.versions` in order. Where there are too many of something, what lies beyond is left
+    out: older versions are before the edge.
+    """
+    versions = [_version(row) for row in rows.versions]
+    skipping_from, cut = rows.versions[-1][4], rows.versions[-1][5]
+    edge = rows.edge
+    if len(versions) >= VERSIONS_MAX:
+        edge = max(edge, versions[0].since)
+    return Books(
+        versions=versions,
+        created_at=versions[0].since if rows.created_at is None else rows.created_at,
+        edge=edge,
+        live={
+            due: live_status(at=at, started=started, owned=owner is not None, now=now)
+            for due, at, owner, started in rows.live
+        },
+        held_from=skipping_from if cut is None else None,
+        unfired=dict(map(tuple, rows.unfired)),
+        aside=dict(map(tuple, rows.aside)),
+    )
+
+
+def _version(row: Sequence[Any]) -> Version:
+    number, definition, anchor, since, _, cut, deleted = row
+    said = definition_from(definition, "")
+    return Version(
+        number=number,
+        schedule=said.schedule,
+        paused=said.paused,
+        anchor=anchor,
+        since=since,
+        cut=cut,
+        deleted=bool(deleted),
+    )
+
+
+def fate_of(row: Sequence[Any]) -> Fate:
+    first, last, status, reason, count = row
+    return Fate(first, last, STATUS_OF_CODE[status], reason, count)
+
+
+class Place(NamedTuple):
+    """How far an audit of all jobs has come: `after` in the books of `job`; the jobs before it are
+    done.
+    """
+
+    job: int
+    after: Instant
+
+
+START: Final = Place(0, 0)
+
+
+class Part(NamedTuple):
+    """A part of an audit. `place` None: it is done. `faulty`: the balances of jobs with faults."""
+
+    balance: Balance
+    faulty: dict[int, Balance]
+    jobs: int
+    place: Place | None
+
+
+async def audit_job(
+    store: Store, job: int, *, after: Instant, until: Instant, most: int
+) -> tuple[Balance, Instant | None]:
+    """Audit one job from `after` on; returns how far it came, None if all is done. Raises NotFound
+    if there never was such a job, or nothing of it is left.
+    """
+    books = await store.audit.books(job, until=until, unfired=False)
+    balance = Balance()
+    while balance.due < most:  # bounded: every turn gets further, or is the last
+        part = await _part(store, job, books, after=after, until=until, most=most - balance.due)
+        if part.balance.faults:
+            # Perhaps it is only late, or was forgotten a moment ago: ask again, and closely.
+            books = await store.audit.books(job, until=until, unfired=True)
+            part = await _part(store, job, books, after=after, until=until, most=most - balance.due)
+        balance.add(part.balance)
+        after = part.reached
+        if after >= until:
+            return balance, None
+    return balance, after
+
+
+async def _part(
+    store: Store, job: int, books: Books, *, after: Instant, until: Instant, most: int
+) -> Audited:
+    after = max(after, books.edge)
+    if after >= until:
+        return Audited(Balance(), until)
+    fates = await store.audit.fates(job, after=after, limit=FATES_MAX)
+    if len(fates) >= FATES_MAX:
+        until = min(until, fates[-1].first)
+    if len(books.live) >= LIVE_MAX:
+        until = min(until, max(books.live))
+    return audit(books, fates, after=after, until=until, most=min(most, BURST))
+
+
+async def audit_all(store: Store, place: Place, *, until: Instant, most: int) -> Part:
+    """Audit the jobs from `place` on, deleted ones included, until some work is done."""
+    balance, faulty, audited = Balance(), dict[int, Balance](), 0
+    job, after = place
+    numbers = await store.audit.jobs(after=job - 1, limit=JOBS_MAX)
+    for number in numbers:
+        start = after if number == job else 0
+        found, reached = await audit_job(
+            store, number, after=start, until=until, most=max(1, most - balance.due)
+        )
+        balance.add(found)
+        if found.faults:
+            faulty[number] = found
+        if reached is not None:
+            return Part(balance, faulty, audited, Place(number, reached))
+        audited += 1
+        if balance.due + audited * JOB_COST >= most:
+            return Part(balance, faulty, audited, Place(number + 1, 0))
+    more = len(numbers) == JOBS_MAX
+    return Part(balance, faulty, audited, Place(numbers[-1] + 1, 0) if more else None)
