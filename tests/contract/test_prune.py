@@ -8,6 +8,7 @@ from onthedot.core.firing import VersionRef
 from onthedot.core.instants import DAY, HOUR, MINUTE, SECOND
 from onthedot.core.states import Status
 from onthedot.errors import NodeDead, NotFound
+from onthedot.store.values import Rescued
 from tests.support.builders import (
     a_definition,
     a_held_run,
@@ -197,7 +198,7 @@ async def test_a_dead_node_is_not_forgotten_before_its_runs_are_rescued(store, c
 
     await prune(store, before=clock.now())
 
-    assert await store.runs.rescue(limit=10, now=clock.now()) == 1
+    assert await store.runs.rescue(limit=10, now=clock.now()) == Rescued(1)
     assert keys_of(await lease(store, clock, heir)) == [key_of(run)]
     with pytest.raises(NodeDead):
         await store.nodes.beat(node, now=clock.now())

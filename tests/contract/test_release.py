@@ -9,7 +9,7 @@ import pytest
 from onthedot.core.instants import SECOND
 from onthedot.core.states import Status
 from onthedot.errors import NodeDead
-from onthedot.store.values import Finished
+from onthedot.store.values import Finished, Rescued
 from tests.support.builders import (
     a_held_run,
     a_job,
@@ -121,7 +121,7 @@ async def test_a_rescued_run_keeps_its_attempt_and_counts_the_rescue(store, cloc
 
     rescued = await store.runs.rescue(limit=10, now=clock.now())
 
-    assert rescued == 1
+    assert rescued == Rescued(1)
     seen = await view(store, clock, run)
     assert (seen.status, seen.attempt, seen.rescues) == (Status.QUEUED, 1, 1)
     assert seen.started_at is None
@@ -145,7 +145,7 @@ async def test_the_living_are_not_rescued(store, clock):
     node = await a_node(store, clock)
     run = await a_held_run(store, clock, node)
 
-    assert await store.runs.rescue(limit=10, now=clock.now()) == 0
+    assert await store.runs.rescue(limit=10, now=clock.now()) == Rescued(0)
 
     assert await store.runs.owned(node) == [ref(run)]
 
@@ -159,7 +159,7 @@ async def test_rescue_goes_in_steps_until_the_dead_hold_nothing(store, clock):
 
     steps = [await store.runs.rescue(limit=2, now=clock.now()) for _ in range(4)]
 
-    assert steps == [2, 2, 1, 0]
+    assert [step.taken for step in steps] == [2, 2, 1, 0]
     heir = await a_node(store, clock)
     assert len(await lease(store, clock, heir)) == 5
 
@@ -169,7 +169,7 @@ async def test_a_node_that_left_is_rescued_too(store, clock):
     run = await a_held_run(store, clock, node)
     await store.nodes.leave(node, now=clock.now())
 
-    assert await store.runs.rescue(limit=10, now=clock.now()) == 1
+    assert await store.runs.rescue(limit=10, now=clock.now()) == Rescued(1)
 
     assert await status_of(store, clock, run) is Status.QUEUED
 
@@ -209,12 +209,12 @@ async def test_a_rescued_run_that_was_asked_to_end_ends(store, clock):
     [signal] = await store.runs.signals(node)
     await kill(store, clock, node)
 
-    assert await store.runs.rescue(limit=10, now=clock.now()) == 1
+    assert await store.runs.rescue(limit=10, now=clock.now()) == Rescued(1)
 
     seen = await view(store, clock, run)
     assert (seen.status, seen.reason) == (Status.CANCELLED, signal.reason)
     assert await store.runs.signals(node) == []
-    assert await store.runs.rescue(limit=10, now=clock.now()) == 0
+    assert await store.runs.rescue(limit=10, now=clock.now()) == Rescued(0)
 
 
 async def test_the_run_of_a_deleted_job_is_not_rescued_to_run_again(store, clock):

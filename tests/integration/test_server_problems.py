@@ -75,13 +75,13 @@ WRONG = [
     ({"tags": [5]}, "tags"),
     ({"paused": "yes"}, "paused"),
     ({"queue": ""}, "queue"),
+    ({"guarantee": "at_most_once", "retries": 1}, "retries"),
     ({"key": ""}, "key"),
     ({"colour": "red"}, "colour"),
     ({"cron": CRON}, "cron"),
     ({"jobId": "job-1"}, "jobId"),
 ]
 LATER = [
-    ({"guarantee": "at_most_once"}, "guarantee"),
     ({"guarantee": "exactly_once"}, "guarantee"),
     ({"overlap": "skip"}, "overlap"),
     ({"namespace": "billing"}, "namespace"),

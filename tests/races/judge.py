@@ -18,6 +18,7 @@ from tests.races.world import PERIOD
 RETRIED = 7
 CANCELLED = 3
 FAILED = 2
+LOST = 6
 PAST = 2  # occurrences before the race; a prune may have forgotten the first
 AHEAD = 3  # occurrences after it that somebody must stand for
 
@@ -45,6 +46,7 @@ def faults(race: Race, alone: Any) -> list[str]:
         promises(race),
         letters(race),
         notices(race),
+        second_starts(race),
     )
     return [f"{race}: {fault}" for check in checks for fault in check]
 
@@ -233,8 +235,8 @@ def letters(race: Race) -> Iterator[str]:
             yield f"run {row['old']} was redriven as {row['run']}, which is nowhere"
     for row in race.state["history"]:
         fates = redriven[_key(row)] + (_key(row) in dead)
-        if row["status"] == FAILED and (fates > 1 or (fates == 0 and not dismissed)):
-            yield f"the failed run {_key(row)} has {fates} fates as a letter"
+        if row["status"] in (FAILED, LOST) and (fates > 1 or (fates == 0 and not dismissed)):
+            yield f"the failed or lost run {_key(row)} has {fates} fates as a letter"
     told = {(race.world.job.id, each.old) for _, a in race.committed for each in _redriven(a)}
     if told != redriven.keys():
         yield f"redriven is {set(redriven)}, and told was {told}"
@@ -244,7 +246,7 @@ def letters(race: Race) -> Iterator[str]:
 
 def notices(race: Race) -> Iterator[str]:
     """A run that failed has one notice, until somebody who had it to himself delivered it."""
-    failed = {_key(row) for row in race.state["history"] if row["status"] == FAILED}
+    failed = {_key(row) for row in race.state["history"] if row["status"] in (FAILED, LOST)}
     noted = {_key(row): row for row in race.state["outbox"]}
     settled = [verb.name for verb, answer in race.committed if verb.name in SETTLING and answer]
     taken = [each for _, answer in race.committed for each in _taken(answer)]
@@ -263,6 +265,20 @@ def notices(race: Race) -> Iterator[str]:
 
 def _taken(answer: Any) -> list[Notice]:
     return [each for each in answer if isinstance(each, Notice)] if _is_list(answer) else []
+
+
+def second_starts(race: Race) -> Iterator[str]:
+    """What a dead node may have started, and may start only once, is nobody's to start."""
+    if race.world.name != "orphan_once":
+        return
+    run = tuple(race.world.run)
+    for table in ("run", "waiting"):
+        for row in race.state[table]:
+            if _key(row) == run and (table == "waiting" or row["owner"] != race.world.other):
+                yield f"the run can be started a second time: it is in {table}"
+    for row in race.state["history"]:
+        if _key(row) == run and row["status"] != LOST:
+            yield f"the run ended with status {row['status']}, and nobody knows whether it ran"
 
 
 def _redriven(answer: Any) -> list[Redriven]:

@@ -30,6 +30,7 @@ from tests.support.builders import ALL_SHARDS, a_definition, a_receipt, every
 Act = Callable[[PostgresStore, World], Awaitable[Any]]
 
 RECURRING = ("held", "behind", "overdue")
+ORPHANS = ("orphan", "orphan_once")
 SOME = 10
 
 
@@ -213,7 +214,7 @@ async def prepare(store: PostgresStore, world: World) -> Any:
 
 def holder(world: World) -> int:
     """Who holds the run, or did; in the world of the orphan it is dead."""
-    return world.other if world.name == "orphan" else world.node
+    return world.other if world.name in ORPHANS else world.node
 
 
 def actor(world: World) -> int:
@@ -301,11 +302,11 @@ VERBS = (
         may=(NodeDead,),
     ),
     Verb(name="release", act=release, worlds=("held",), by=holder, may=(NodeDead,)),
-    Verb(name="rescue", act=rescue, worlds=("orphan",), passes_over=True),
+    Verb(name="rescue", act=rescue, worlds=ORPHANS, passes_over=True),
     Verb(
         name="cancel",
         act=cancel,
-        worlds=("free", "held", "waiting", "orphan", "one_off"),
+        worlds=("free", "held", "waiting", *ORPHANS, "one_off"),
         may=(RunOver, NotFound),
     ),
     Verb(name="redrive", act=redrive, worlds=("dead",), may=(NotFound, NotDead, JobDeleted)),

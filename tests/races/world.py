@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 import asyncpg
 
@@ -156,9 +157,11 @@ async def _history(scene: Scene, *, pause: bool = False) -> None:
     await scene.wait_until(3 * PERIOD - 500 * MILLISECOND)
 
 
-async def free(scene: Scene) -> None:
+async def free(scene: Scene, **fields: Any) -> None:
     """Nobody holds the run. The node had it, gave it back, and may not have noticed."""
     await _history(scene)
+    if fields:
+        scene.job = await builders.edit(scene.store, scene.clock, scene.job, **fields)
     await builders.a_run(scene.store, scene.clock, scene.job)
     await scene.lease()
     assert scene.held is not None
@@ -167,9 +170,9 @@ async def free(scene: Scene) -> None:
     scene.fence += 1
 
 
-async def held(scene: Scene) -> None:
+async def held(scene: Scene, **fields: Any) -> None:
     """The node holds the run, not for the first time."""
-    await free(scene)
+    await free(scene, **fields)
     await scene.lease()
 
 
@@ -192,11 +195,16 @@ async def dead(scene: Scene) -> None:
     assert len(await scene.store.outbox.take(limit=10, until=now, now=now)) == 1
 
 
-async def orphan(scene: Scene) -> None:
+async def orphan(scene: Scene, **fields: Any) -> None:
     """The node that holds the run is dead; the other one acts."""
-    await held(scene)
+    await held(scene, **fields)
     await builders.kill(scene.store, scene.clock, scene.node)
     scene.node, scene.other = scene.other, scene.node
+
+
+async def orphan_once(scene: Scene) -> None:
+    """The same of a run that is started at most once: its dead holder may have started it."""
+    await orphan(scene, guarantee="at_most_once", retries=0)
 
 
 async def paused(scene: Scene) -> None:
@@ -277,5 +285,18 @@ async def _tell(scene: Scene, statement: str, *values: object) -> None:
 
 BUILDERS: dict[str, Callable[[Scene], Awaitable[None]]] = {
     each.__name__: each
-    for each in (free, held, waiting, dead, orphan, paused, behind, overdue, twice, one_off, spent)
+    for each in (
+        free,
+        held,
+        waiting,
+        dead,
+        orphan,
+        paused,
+        behind,
+        overdue,
+        twice,
+        one_off,
+        spent,
+        orphan_once,
+    )
 }

@@ -87,6 +87,24 @@ async def test_a_wish_is_obeyed_after_the_store_was_away(store, faulty, clock):
     assert stand.runner.aborted == [id_of(run)]
 
 
+async def test_a_wish_that_comes_before_the_answer_to_the_claim_is_obeyed_too(store, faulty, clock):
+    run = await a_run(store, clock)
+    stand = await a_stand(faulty, clock)
+    answer = Stuck(after=True)
+    faulty.on("runs.lease", answer)
+    leasing = asyncio.create_task(stand.worker.step())
+    await answer.reached.wait()
+    await store.runs.cancel(*run, now=clock.now())
+
+    await stand.steward.listen()
+    answer.go.set()
+    await leasing
+    await stand.work_off()
+
+    assert stand.runner.runs == []
+    assert await status_of(store, clock, run) is Status.CANCELLED
+
+
 # Visibility
 
 

@@ -25,6 +25,7 @@ PATIENCE_S = 20.0
 TRIES = 4
 _QUICK = (1, 1.5, 2)
 _SLOW = (3.7, 5, 11, 30)
+ONCE = "at_most_once"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -131,6 +132,7 @@ class Customer(Client):
     def __init__(self, world: World, name: str, book: Book, profile: Profile) -> None:
         super().__init__(world, name, book)
         self._profile = profile
+        self._scruples = world.chance(f"guarantee/{name}")
 
     async def live(self, until_s: float) -> None:
         loop = self.world.loop
@@ -177,6 +179,8 @@ class Customer(Client):
             return
         name = job["jobId"]
         said = {**said, "name": self.token()}
+        if job["guarantee"] == ONCE and "retries" in said:
+            said["retries"] = 0  # more would be refused
         asked = await self.ask(
             what, "PATCH", f"/v1/jobs/{name}", said=said, job_id=name, expected=job["version"]
         )
@@ -228,6 +232,7 @@ class Customer(Client):
             **(self._schedule() if chance.random() < 0.85 else {}),
             "handlerUrl": self._handler(),
             "retries": chance.randint(0, 3),
+            **({"guarantee": ONCE, "retries": 0} if self._scruples.random() < 0.2 else {}),
             "timeout": chance.choice((1, 4, 8)),
             "backoff": {"initial": chance.choice((0.2, 1.0, 3.0)), "factor": 2, "max": 6},
             "catchUp": chance.choice(("latest", "latest", "all", "none")),

@@ -126,6 +126,22 @@ def a_start_is_repeated_only_in_need(books: Books) -> Iterator[str]:
             yield f"started {len(starts)} times, at most once was promised: {run_id}"
 
 
+def what_is_lost_was_in_doubt(books: Books) -> Iterator[str]:
+    """Only what may start once is ever lost, and only after something befell who had it."""
+    for run_id, run in books.runs.items():
+        if run["status"] != "lost":
+            continue
+        book = books.jobs.get(run["jobId"])
+        if book is None or book.first["guarantee"] != "at_most_once":
+            yield f"lost, and it could have been tried again: {run_id}"
+        starts = books.effects.get(run_id, [])
+        since = starts[0].started_at - LEASE if starts else 0
+        if starts and not _was_troubled(books.history, starts[0].process, since, FOREVER):
+            yield f"lost without need: {run_id}, started by {starts[0].process}"
+        if not books.history.troubles:
+            yield f"lost, and nothing went wrong: {run_id}"
+
+
 def a_cancel_holds(books: Books) -> Iterator[str]:
     """I13: after a 200 nothing starts; after a 202 no further attempt."""
     for asked in books.history.asks:
@@ -250,6 +266,7 @@ EFFECT_RULES: tuple[Callable[[Books], Iterator[str]], ...] = (
     nothing_starts_after_the_end,
     nobody_starts_without_a_heartbeat,
     a_start_is_repeated_only_in_need,
+    what_is_lost_was_in_doubt,
     a_cancel_holds,
     a_deleted_job_stays_down,
     calm_times_are_prompt,

@@ -350,6 +350,18 @@ ATTEMPTS = (
         ),
     ),
     bug(
+        "what may start once is rescued like the rest",
+        (RUNS, "            if is_at_most_once(lane):\n", "            if False:\n"),
+    ),
+    bug(
+        "what may start once is given back by a drain",
+        (
+            "roles/attempt.py",
+            "        if under_way.run.at_most_once:\n",
+            "        if False:\n",
+        ),
+    ),
+    bug(
         "nothing times out",
         (
             "roles/attempt.py",

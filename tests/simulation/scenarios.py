@@ -161,6 +161,14 @@ async def rescue(d: Director) -> None:
     await asyncio.sleep(36)
 
 
+async def start_at_most_once(d: Director) -> None:
+    job = await d.job("ok/3", guarantee="at_most_once", retries=0, every=2, timeout=20)
+    await d.trigger(job)
+    await asyncio.sleep(2.5)
+    d.world.processes[1].die()
+    await asyncio.sleep(20)
+
+
 async def drain(d: Director) -> None:
     job = await d.job("ok/3", every=1)
     await d.trigger(job)
@@ -205,7 +213,7 @@ SCENES: dict[str, Scene] = {
         *(fire, fire_by_cron, run_once_later, run_once_in_the_past, run_when_triggered),
         *(retry, fail_for_good, time_out, cancel_what_waits, cancel_what_runs),
         *(cancel_what_fails, edit_while_it_fires, edit_what_runs_once, pause_and_resume),
-        *(delete_with_everything, rescue, drain, backlog),
+        *(delete_with_everything, rescue, start_at_most_once, drain, backlog),
         *(catch_up_all, catch_up_latest, catch_up_none),
     )
 }

@@ -135,6 +135,27 @@ def be_late_in_calm_times(history: History) -> None:
     history.effects[0].started_at += 3 * SECOND
 
 
+def lose_what_could_be_tried_again(history: History) -> None:
+    for what in ("books", "books again"):
+        books(history, what)[0]["status"] = "lost"
+
+
+def promise_one_start(history: History) -> None:
+    for asked in history.asks:
+        for job in [asked.answer] if asked.what == "create" else []:
+            job["guarantee"] = "at_most_once"
+
+
+def lose_what_may_start_once(history: History) -> None:
+    promise_one_start(history)
+    lose_what_could_be_tried_again(history)
+
+
+def start_twice_what_may_start_once(history: History) -> None:
+    promise_one_start(history)
+    start_an_attempt_again(history)
+
+
 def do_not_drain(history: History) -> None:
     history.settled = False
 
@@ -165,6 +186,9 @@ def lose_a_node(history: History) -> None:
         (make_two_of_one_key, "doubled: key-director.1"),
         (lose_a_job, "which nobody deleted"),
         (be_late_in_calm_times, "late: "),
+        (lose_what_could_be_tried_again, "could have been tried again"),
+        (lose_what_may_start_once, "nothing went wrong"),
+        (start_twice_what_may_start_once, "at most once was promised"),
         (do_not_drain, "not drained"),
         (lose_a_node, "idle: 2 nodes"),
     ],

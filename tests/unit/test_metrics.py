@@ -50,7 +50,7 @@ def test_lateness_is_counted_up_to_each_bound():
 
 
 def test_what_was_counted_is_told():
-    tally = Tally(started=9, claims=4, fired=8, stale=1, repeated=2, rescued=3)
+    tally = Tally(started=9, claims=4, fired=8, stale=1, repeated=2, rescued=3, lost=2)
     tally.ended.update(["succeeded", "succeeded", "retried"])
     tally.account([("missed", 5), ("missed", None), ("skipped", 2)])
     tally.loop_failed("finisher")
@@ -61,6 +61,7 @@ def test_what_was_counted_is_told():
 
     assert found["onthedot_attempts_started_total", ""] == 9
     assert found["onthedot_attempts_ended_total", "succeeded"] == 2
+    assert found["onthedot_runs_lost_total", ""] == 2
     assert found["onthedot_attempts_ended_total", "retried"] == 1
     assert found["onthedot_attempts_ended_total", "failed"] == 0
     assert found["onthedot_runs_fired_total", ""] == 8

@@ -20,6 +20,7 @@ from onthedot.core.model import (
     Once,
     Rule,
     created_run,
+    is_at_most_once,
     is_occurrence,
     lane_of,
     occurrence,
@@ -130,15 +131,29 @@ def test_a_lane_is_the_queue_and_the_function_if_there_is_one():
     )
 
 
+def test_a_lane_says_whether_its_runs_may_start_only_once():
+    once = replace(A_DEFINITION, guarantee="at_most_once")
+
+    lanes = [lane_of(once), lane_of(replace(once, handler_url="", handler="f"))]
+
+    assert lanes == ["default||!", "default|f|!"]
+    assert [is_at_most_once(lane) for lane in (*lanes, "default", "default|f")] == [
+        *(True, True, False, False)
+    ]
+
+
 @pytest.mark.parametrize(
     ("lanes", "taken"),
     [
-        (Lanes(), {"a", "b"}),
+        (Lanes(), {"a", "b", "o||!"}),
         (Lanes(("a",)), {"a"}),
-        (Lanes((), frozenset({"f"})), {"a", "b", "a|f", "b|f"}),
+        (Lanes((), frozenset({"f"})), {"a", "b", "a|f", "b|f", "o||!", "o|f|!"}),
+        (Lanes(("o",), frozenset({"f"})), {"o||!", "o|f|!"}),
         (Lanes(("b",), frozenset({"f", "g"})), {"b", "b|f", "b|g"}),
         (Lanes(("c",), frozenset({"f"})), set()),
     ],
 )
 def test_a_worker_takes_the_lanes_of_its_queues_and_functions(lanes, taken):
-    assert {lane for lane in ("a", "b", "a|f", "b|f", "b|g") if lanes.take(lane)} == taken
+    some = ("a", "b", "a|f", "b|f", "b|g", "o||!", "o|f|!", "o|g|!")
+
+    assert {lane for lane in some if lanes.take(lane)} == taken

@@ -147,6 +147,18 @@ def test_a_rescue_uses_up_no_attempt():
     assert outcome.retry_at is not None
 
 
+def test_an_unknown_outcome_is_lost_where_one_start_was_promised_and_else_a_failure():
+    unknown = Result(error="its runner process was killed by SIGKILL", unknown=True)
+    once = a_run()._replace(lane="default||!")
+
+    lost = settle(once, a_handling(0), unknown, started=STARTED, now=NOW, jitter=0.0)
+    failed = settled(unknown, retries=0)
+
+    assert (lost.status, lost.reason, lost.retry_at) == (Status.LOST, "outcome unknown", None)
+    assert lost.error == unknown.error
+    assert failed.status is Status.FAILED
+
+
 def test_the_backoff_is_the_jobs_own():
     handling = a_handling(backoff=Backoff(initial_us=MINUTE, factor=1.0, max_us=MINUTE))
 

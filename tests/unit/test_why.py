@@ -219,6 +219,16 @@ def test_a_failed_run_can_be_redriven_only_while_it_is_a_letter():
     assert summary(dead) == "it failed, in attempt 1: HTTP 500"
 
 
+def test_a_lost_run_says_what_is_unknown_and_how_to_do_it_again():
+    lost = a_run(Status.LOST, error="node 4 died: whether …", reason="node died")
+
+    end = found(why_run(facts(is_letter=True), lost), "end")
+
+    assert (end.verdict, end.found) == (Verdict.PROBLEM, "it was lost: node 4 died: whether …")
+    assert end.fix.endswith("onthedot run redrive abc-11-2")
+    assert found(why_run(facts(), lost), "end").fix == ""
+
+
 def test_a_run_that_succeeded_says_when():
     findings = why_run(facts(), a_run(Status.SUCCEEDED, finished_at=NOW - SECOND))
 

@@ -54,6 +54,18 @@ def test_what_is_not_said_has_the_documented_default():
     assert definition.backoff == Backoff(initial_us=SECOND, factor=2.0, max_us=HOUR)
 
 
+def test_what_may_start_once_has_no_retries_unless_an_edit_leaves_it_some():
+    once = defined(guarantee="at_most_once")
+    often = defined()
+
+    assert (once.guarantee, once.retries) == ("at_most_once", 0)
+    assert after_patch(often, guarantee="at_most_once", retries=0).retries == 0
+    with pytest.raises(Invalid, match="retries is 3, and guarantee at_most_once"):
+        after_patch(often, guarantee="at_most_once")
+    with pytest.raises(Invalid, match="retries is 1"):
+        after_patch(once, retries=1)
+
+
 @pytest.mark.parametrize(
     ("said", "schedule"),
     [

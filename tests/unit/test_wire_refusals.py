@@ -131,6 +131,7 @@ def triggered(body: bytes) -> tuple[int, str | None]:
         ({"guarantee": "exactly_once"}, NotAvailableYet, "guarantee", "not available yet"),
         ({"overlap": "skip"}, NotAvailableYet, "overlap", "not available yet"),
         ({"namespace": "billing"}, NotAvailableYet, "namespace", "not available yet"),
+        ({"guarantee": "at_most_once", "retries": 1}, Invalid, "retries", "allows one start"),
         ({"guarantee": 1}, Invalid, "guarantee", "not the number 1"),
         ({"catchUp": "some"}, Invalid, "catchUp", "'latest', 'all' or 'none'"),
         ({"catchUpWindow": -1}, InvalidDuration, "catchUpWindow", "negative"),

@@ -65,6 +65,12 @@ def job_group() -> None:
     help="What to do about occurrences missed while no server ran.  [default: latest]",
 )
 @click.option("--on-failure", "onFailure", metavar="URL", help="Who is told of failed runs.")
+@click.option(
+    "--guarantee",
+    type=click.Choice(["at_least_once", "at_most_once"]),
+    help="Whether a run may be started again when its outcome is unknown.  "
+    "[default: at_least_once]",
+)
 @click.option("--paused", is_flag=True, default=None, help="Do not start it yet.")
 @remote
 def add(server: str | None, as_json: bool, **fields: Any) -> None:
@@ -247,6 +253,7 @@ def _show(job: dict[str, Any], *, as_json: bool) -> None:
         ("schedule", _schedule(job)),
         ("next run", _next_run(job)),
         ("retries", str(job.get("retries"))),
+        ("guarantee", str(job.get("guarantee"))),
         ("timeout", _duration(job.get("timeout"))),
         ("queue", f"{job.get('queue')}, priority {job.get('priority')}"),
         ("catch-up", str(job.get("catchUp"))),

@@ -23,6 +23,7 @@ NUMBER_BITS = 10
 NUMBER_MAX = (1 << NUMBER_BITS) - 1
 
 CatchUp = Literal["latest", "all", "none"]
+Guarantee = Literal["at_least_once", "at_most_once"]
 
 
 def shard_of(job: int) -> int:
@@ -87,7 +88,7 @@ class Definition:
     backoff: Backoff = Backoff()
     queue: str = "default"
     priority: int = 5
-    guarantee: str = "at_least_once"
+    guarantee: Guarantee = "at_least_once"
     catch_up: CatchUp = "latest"
     catch_up_window_us: int = MINUTE
     overlap: str = "allow"
@@ -162,14 +163,27 @@ def rule_of(definition: Definition) -> Rule | None:
 LANE_MARK = "|"
 """Between queue and function in the name of a lane; neither of them may contain it."""
 
+AT_MOST_ONCE_MARK = "|!"
+"""The end of a lane whose runs are started at most once; no function is called so."""
+
 
 def lane_of(definition: Definition) -> str:
-    """What decides which workers may take a run: its queue and, if it calls a Python function, the
-    function, since not every worker has it.
+    """What decides which workers may take a run, and how: its queue; if it calls a Python function,
+    the function, since not every worker has it; and whether it may be started at most once. So a
+    live run carries its guarantee without a column for it.
     """
-    if not definition.handler:
-        return definition.queue
-    return f"{definition.queue}{LANE_MARK}{definition.handler}"
+    lane = definition.queue
+    at_most_once = definition.guarantee == "at_most_once"
+    if definition.handler or at_most_once:
+        lane += f"{LANE_MARK}{definition.handler}"
+    return lane + AT_MOST_ONCE_MARK if at_most_once else lane
+
+
+def is_at_most_once(lane: str) -> bool:
+    """Whether a lease of this lane counts as the start: nobody may lease such a run ahead of its
+    instant, and nobody but its own node may say that it was not started.
+    """
+    return lane.endswith(AT_MOST_ONCE_MARK)
 
 
 class Lanes(NamedTuple):
@@ -181,7 +195,8 @@ class Lanes(NamedTuple):
     functions: frozenset[str] = frozenset()
 
     def take(self, lane: str) -> bool:
-        queue, _, function = lane.partition(LANE_MARK)
+        queue, _, rest = lane.partition(LANE_MARK)
+        function = rest.partition(LANE_MARK)[0]
         return (not self.queues or queue in self.queues) and (
             not function or function in self.functions
         )
@@ -246,6 +261,10 @@ class LeasedRun(NamedTuple):
     rescues: int
     fence: int
     payload: str | None
+
+    @property
+    def at_most_once(self) -> bool:
+        return is_at_most_once(self.lane)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,12 +28,14 @@ RETRYABLE = frozenset({408, 425, 429})
 class Result:
     """How one attempt ended, before policy has its say. `error` None means it succeeded.
     `retry_after_us` is the handler's own wish, in the place of the backoff.
+    `unknown`: it began, and nobody can say how it ended.
     """
 
     error: str | None = None
     output: str | None = None
     retryable: bool = True
     retry_after_us: int | None = None
+    unknown: bool = False
 
 
 def http_result(status: int, output: str) -> Result:
@@ -68,6 +70,8 @@ def settle(
     if result.error is None:
         return Outcome(*fixed, Status.SUCCEEDED, started, now, None, output)
     error = storable(result.error, ERROR_BYTES_MAX)
+    if result.unknown and run.at_most_once:
+        return Outcome(*fixed, Status.LOST, started, now, error, output, "outcome unknown")
     if result.retryable and attempts_left(handling.retries, run.attempt):
         wait = result.retry_after_us
         if wait is None:

@@ -296,6 +296,10 @@ def _ended(facts: Facts, run: RunFact, *, check: str = "end") -> Finding:
             found = f"{what} failed{at}, in attempt {run.attempt}: {error}"
             fix = f"Mend the cause, then: onthedot run redrive {run.run_id}"
             return Finding(check, Verdict.PROBLEM, found, fix if facts.is_letter else "")
+        case Status.LOST:
+            found = f"{what} was lost{at}: {run.error or run.reason}"
+            fix = f"See whether it was done. To do it again: onthedot run redrive {run.run_id}"
+            return Finding(check, Verdict.PROBLEM, found, fix if facts.is_letter else "")
         case Status.MISSED | Status.SKIPPED:
             found = f"{_range(run)} {run.status}{reason}"
             fix = f"onthedot job trigger {facts.job_id}" if facts.job is not None else ""

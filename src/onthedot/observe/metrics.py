@@ -17,6 +17,7 @@ from prometheus_client.registry import Collector
 
 from onthedot.observe.tally import Tally
 
+_OUTCOMES: Final = ("succeeded", "failed", "retried", "cancelled", "lost")
 MEDIA_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -77,10 +78,11 @@ def _counted(tally: Tally) -> Iterable[Metric]:
     yield _counter("attempts_started", "Attempts that were started.", tally.started)
     yield _counter(
         *("attempts_ended", "Attempts by what they came to; another follows a retried one."),
-        {name: tally.ended[name] for name in ("succeeded", "failed", "retried", "cancelled")},
+        {name: tally.ended[name] for name in _OUTCOMES},
         "outcome",
     )
     yield _counter("runs_rescued", "Runs taken over from dead nodes.", tally.rescued)
+    yield _counter("runs_lost", "At-most-once runs whose outcome is unknown.", tally.lost)
     yield _counter("runs_leased", "Runs taken from queues.", tally.leased)
     yield _counter("runs_given_back", "Claimed runs handed back unstarted.", tally.given_back)
     yield _counter("runs_fired", "Runs made from due occurrences.", tally.fired)

@@ -57,6 +57,7 @@ class Tally:
     leased: int = 0
     given_back: int = 0
     rescued: int = 0
+    lost: int = 0
     stale: int = 0
     repeated: int = 0
     notices: Counter[str] = field(default_factory=Counter)

@@ -21,6 +21,8 @@ from onthedot.roles.runners import Call, Runner, failed
 STOP_S = 5.0
 """How long a handler that was stopped may take to end."""
 
+_STOPPED_WITH_NODE = Result(error="its node was stopped before it ended", unknown=True)
+
 
 @dataclass(frozen=True, slots=True)
 class Workbench:
@@ -39,10 +41,17 @@ class Attempts:
         self._bench = bench
         self._holding = holding
         self._quiet = asyncio.Event()
+        self.wishes: dict[Key, str] = {}
+        """As they were last read. One may be for a run whose claim has not been answered yet."""
 
     def start(self, run: LeasedRun, handling: Handling) -> None:
+        if self.wishes and (wish := self.wishes.get((run.job, run.run))) is not None:
+            self.end_unstarted(run, wish)
+            return
         under_way = UnderWay(run, handling, self._bench.clock.now())
         self._holding.under_way[run.job, run.run] = under_way
+        if run.at_most_once:
+            self._holding.start_once(run)
         tally = self._bench.tally
         tally.started += 1
         if run.attempt == 1 and not run.rescues:
@@ -100,18 +109,23 @@ class Attempts:
         """The runner's last word; None: the call was stopped."""
         if under_way.ended:
             return
-        run, started, now = under_way.run, under_way.started, self._bench.clock.now()
         if result is None and under_way.stopped is Stopped.GIVEN_UP:
             self._give_up(under_way)
         elif result is None and under_way.stopped is Stopped.BY_WISH:
+            run, started, now = under_way.run, under_way.started, self._bench.clock.now()
             self._end(under_way, end_by_wish(run, under_way.wish, started=started, now=now))
         else:
-            result = result or _unanswered(under_way)
-            jitter = 0.0 if result.error is None else self._bench.chance.jitter()
-            self._end(
-                under_way,
-                settle(run, under_way.handling, result, started=started, now=now, jitter=jitter),
-            )
+            self._end(under_way, self._settled(under_way, result or _unanswered(under_way)))
+
+    def _settled(self, under_way: UnderWay, result: Result) -> Outcome:
+        return settle(
+            under_way.run,
+            under_way.handling,
+            result,
+            started=under_way.started,
+            now=self._bench.clock.now(),
+            jitter=0.0 if result.error is None else self._bench.chance.jitter(),
+        )
 
     def _end(self, under_way: UnderWay, outcome: Outcome) -> None:
         self._leave(under_way)
@@ -119,7 +133,12 @@ class Attempts:
         self._bench.done(outcome)
 
     def _give_up(self, under_way: UnderWay) -> None:
-        """Whoever takes the run next decides its outcome."""
+        """Whoever takes the run next decides its outcome; nobody may take one that was started and
+        may be so only once.
+        """
+        if under_way.run.at_most_once:
+            self._end(under_way, self._settled(under_way, _STOPPED_WITH_NODE))
+            return
         under_way.given_up = True
         self._leave(under_way)
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from onthedot.clock import Clock
 from onthedot.core.instants import Instant
 from onthedot.core.model import Outcome
 from onthedot.core.outcomes import unrecordable
+from onthedot.core.states import Status
 from onthedot.errors import StoreError
 from onthedot.observe.events import warn
 from onthedot.observe.tally import Tally
-from onthedot.roles.holding import Holding
+from onthedot.roles.holding import Holding, Key
 from onthedot.roles.membership import Membership
 from onthedot.store.contract import Store
 
@@ -40,6 +42,7 @@ class Finisher:
         self._holding = holding
         self._on_retry = on_retry
         self._outcomes: list[Outcome] = []
+        self._given_up: set[Key] = set()
 
     def add(self, outcome: Outcome) -> None:
         self._outcomes.append(outcome)
@@ -57,7 +60,10 @@ class Finisher:
             return IDLE_S
         await self._finish(group)
         del self._outcomes[: len(group)]
-        self._holding.forget((outcome.job, outcome.run) for outcome in group)
+        written = {(outcome.job, outcome.run) for outcome in group} - self._given_up
+        self._holding.forget(written)
+        self._holding.give_up(self._given_up)
+        self._given_up.clear()
         return 0.0 if self._outcomes else IDLE_S
 
     def refused(self) -> None:
@@ -81,9 +87,12 @@ class Finisher:
         self._count_stale(done.stale)
         self.repeated += done.repeated
         self.tally.repeated += done.repeated
-        failed = self.tally.ended["failed"]
-        self.tally.ended.update(map(_came_to, group))
-        if self.tally.ended["failed"] != failed:
+        came_to = Counter(map(_came_to, group))
+        self.tally.ended.update(came_to)
+        if lost := came_to[Status.LOST.value]:
+            self.tally.lost += lost
+            warn("run.lost", count=lost, why="outcome unknown")
+        if lost or came_to[Status.FAILED.value]:
             self.on_failed()
         if done.retry_at is not None:
             self._on_retry(done.retry_at)
@@ -103,8 +112,9 @@ class Finisher:
         (culprit,) = group
         if culprit.reason == "unrecordable":
             # Not even that can be written. Its neighbours must not wait for it for ever; the run
-            # stays leased, and reconciliation gives it back.
+            # stays leased, and reconciliation gives it back unless it may start only once.
             warn("run.given_up", job=culprit.job, run=culprit.run, error=error)
+            self._given_up.add((culprit.job, culprit.run))
             return
         warn("run.unrecordable", job=culprit.job, run=culprit.run, error=error)
         await self._finish([unrecordable(culprit, f"{type(error).__name__}: {error}")])

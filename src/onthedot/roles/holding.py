@@ -77,6 +77,8 @@ class Holding:
         self._ready: list[Ready] = []
         self._hand_back_at: dict[Key, Instant] = {}
         self._ending: dict[Key, int] = {}
+        # At-most-once runs that were started and whose outcome the store does not have.
+        self._started_once: dict[Key, int] = {}
         self._claims: set[int] = set()
         self._claims_made = 0
         self._promised = 0
@@ -190,6 +192,10 @@ class Holding:
     def take_all_waiting(self) -> list[LeasedRun]:
         return [self._pop(key) for key in list(self._waiting)]
 
+    def start_once(self, run: LeasedRun) -> None:
+        """From now on only an outcome may end our hold on it: given back, it would start twice."""
+        self._started_once[run.job, run.run] = run.fence
+
     def end(self, run: LeasedRun) -> None:
         """The attempt is over; the run stays ours until the store has its outcome."""
         self._ending[run.job, run.run] = run.fence
@@ -199,12 +205,20 @@ class Holding:
         """The store has the outcomes of these runs, or they are somebody else's."""
         for key in keys:
             self._ending.pop(key, None)
+            self._started_once.pop(key, None)
+
+    def give_up(self, keys: Iterable[Key]) -> None:
+        """Their outcomes cannot be written: reconciliation may give them back, but for what was
+        started and may be so only once. That stays ours, and is lost when this node ends.
+        """
+        for key in keys:
+            self._ending.pop(key, None)
 
     def fences(self) -> dict[Key, int]:
         """Every run we believe to hold, with its fence."""
         held = {key: run.fence for key, run in self._waiting.items()}
         held |= {key: under_way.run.fence for key, under_way in self.under_way.items()}
-        return held | self._ending
+        return held | self._ending | self._started_once
 
     def unshown(self, now: Instant) -> list[UnderWay]:
         """Attempts that have lasted a second and that people cannot see yet."""

@@ -59,12 +59,15 @@ class Janitor:
             warn("node.died", node=node, declared_by=self._member.number)
         if buried or before.keys() != self._heard.keys():
             self.on_change()
-        rescued = await self._store.runs.rescue(limit=RESCUE_MAX, now=now)
+        rescued, lost = await self._store.runs.rescue(limit=RESCUE_MAX, now=now)
         if rescued:
             self.rescued += rescued
             self.tally.rescued += rescued
             warn("run.rescued", count=rescued)
             self._on_rescue()
+        if lost:
+            self.tally.lost += lost
+            warn("run.lost", count=lost, why="node died")
         return 0.0 if rescued else WATCH_S
 
     def _gone(self, alive: Sequence[NodeView]) -> list[int]:

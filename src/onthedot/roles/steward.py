@@ -41,9 +41,11 @@ class Steward:
 
     async def listen(self) -> float:
         """Read wishes while anything is held, and let people see attempts that last."""
-        if self._holding.fences():
-            for job, run, reason in await self._store.runs.signals(self._member.number):
-                self._attempts.obey((job, run), reason)
+        if self._holding.claims or self._holding.fences():
+            signals = await self._store.runs.signals(self._member.number)
+            self._attempts.wishes = {(job, run): reason for job, run, reason in signals}
+            for key, reason in self._attempts.wishes.items():
+                self._attempts.obey(key, reason)
         unshown = self._holding.unshown(self._clock.now())
         if unshown:
             starts = {ref(each.run): each.started for each in unshown}

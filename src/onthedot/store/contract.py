@@ -45,6 +45,7 @@ from onthedot.store.values import (
     Peeked,
     Promoted,
     Receipt,
+    Rescued,
     RunStory,
     RunView,
     Signal,
@@ -69,7 +70,7 @@ class ClockVerbs(Protocol):
         the horizon of the shards concerned to `plan.until` (never lower it).
 
         The lessee's share of `plan.runs`, in order of `at`, is made already leased to it, and
-        returned; the rest are made unowned.
+        returned; the rest are made unowned, and so is all that is started at most once.
         `plan.later` waits. Raises Taken, and changes nothing, if an entry is gone or a cut has come
         that the plan did not know.
         """
@@ -171,7 +172,7 @@ class RunVerbs(Protocol):
         now: Instant,
     ) -> Promoted:
         """Move waiting runs that come up to `until` to the live ones, oldest first: the
-        lessee's share leased to it, the rest unowned. Each
+        lessee's share leased to it, the rest and all that is started at most once unowned. Each
         takes the job's current version. One that has expired by `now` ends `missed` instead."""
         ...
 
@@ -193,8 +194,8 @@ class RunVerbs(Protocol):
 
         An outcome with `retry_at` puts the run back to wait, with the next attempt and a higher
         fence, unless a signal asks for its end: then it is `cancelled`. A run that has failed
-        for good is also kept, with its payload, as a dead letter. Of one that failed or is lost a
-        notice goes into the outbox, if its job asks for that.
+        for good or is lost is also kept, with its payload, as a dead letter, and a notice of it
+        goes into the outbox if its job asks for that.
         """
         ...
 
@@ -209,9 +210,11 @@ class RunVerbs(Protocol):
         """The runs that the store says this node holds."""
         ...
 
-    async def rescue(self, *, limit: int, now: Instant) -> int:
+    async def rescue(self, *, limit: int, now: Instant) -> Rescued:
         """Take up to `limit` runs from dead nodes: unowned, a higher fence, `rescues` + 1, the same
-        attempt. One with a signal ends `cancelled` instead. Returns how many; call until 0."""
+        attempt. One with a signal ends `cancelled` instead; one that is started at most once ends
+        `lost`, since the dead node may have started it, with a dead letter and a notice. Call until
+        none are taken."""
         ...
 
     async def cancel(self, job: int, run: int, *, now: Instant) -> CancelVerdict:

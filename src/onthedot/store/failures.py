@@ -11,8 +11,8 @@ from onthedot.store.values import DeadLetter, Delivery, LetterPlace, NoticeView,
 
 
 class LetterVerbs(Protocol):
-    """Dead letters: runs that failed for good, kept outside history's retention until somebody
-    deals with them. A letter is dealt with once, whoever else tries at the same moment.
+    """Dead letters: runs that failed for good or are lost, kept outside history's retention until
+    somebody deals with them. A letter is dealt with once, whoever else tries at the same moment.
     """
 
     async def page(self, *, before: LetterPlace | None, limit: int) -> list[DeadLetter]:

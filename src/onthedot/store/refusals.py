@@ -49,7 +49,11 @@ def no_dead_letter(status: Status | None, successor: str | None) -> NotFound | N
     if not is_over(status):
         why = "it has not ended"
     else:
-        why = "it was dismissed" if status is Status.FAILED else f"it ended as {status}"
+        why = (
+            "it was dismissed"
+            if status in (Status.FAILED, Status.LOST)
+            else f"it ended as {status}"
+        )
     return NotDead(
         f"the run is not among the dead letters: {why}",
         hint="GET /v1/dead-letters lists them; to run a job once more, trigger it.",

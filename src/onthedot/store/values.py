@@ -8,7 +8,16 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from onthedot.core.instants import Instant
-from onthedot.core.model import CALLBACKS, Cut, Entry, Job, Lanes, LeasedRun, NewRun
+from onthedot.core.model import (
+    CALLBACKS,
+    Cut,
+    Entry,
+    Job,
+    Lanes,
+    LeasedRun,
+    NewRun,
+    is_at_most_once,
+)
 from onthedot.core.states import Status
 
 
@@ -33,10 +42,14 @@ class Lessee(NamedTuple):
     own: int
     lanes: Lanes = CALLBACKS
 
+    def takes(self, lane: str) -> bool:
+        """Whether it may have runs of this lane ahead of their instant."""
+        return self.lanes.take(lane) and not is_at_most_once(lane)
+
     def share(self, runs: Sequence[NewRun]) -> tuple[list[NewRun], list[NewRun]]:
         """The node's own runs, and the rest; both in the given order."""
         lanes = {run.lane for run in runs}
-        wanted = {lane for lane in lanes if self.lanes.take(lane)}
+        wanted = {lane for lane in lanes if self.takes(lane)}
         if wanted == lanes:
             return list(runs[: self.own]), list(runs[self.own :])
         mine: list[NewRun] = []
@@ -104,6 +117,13 @@ class Finished:
     repeated: int
     stale: int
     retry_at: Instant | None
+
+
+class Rescued(NamedTuple):
+    """How many runs were taken from dead nodes, and how many of them ended as lost."""
+
+    taken: int = 0
+    lost: int = 0
 
 
 class CancelVerdict(StrEnum):

@@ -49,7 +49,10 @@ def definition_of(job: JobIn, *, now: Instant) -> Definition:
             hint="Give the URL to call, or the name of a Python function as handler.",
             field="handlerUrl",
         )
-    return _with(Definition(name=job.name), job, now=now)
+    blank = Definition(name=job.name)
+    if job.guarantee == "at_most_once":
+        blank = replace(blank, retries=0)
+    return _with(blank, job, now=now)
 
 
 def patched(definition: Definition, patch: JobPatch, *, now: Instant) -> Definition:
@@ -94,7 +97,17 @@ def _with(old: Definition, given: JobIn | JobPatch, *, now: Instant) -> Definiti
     definition = replace(labelled, schedule=_schedule(labelled, given, now))
     if definition.schedule != old.schedule:
         _refuse_without_instant(definition, given, now)
+    _refuse_broken_promise(definition)
     return definition
+
+
+def _refuse_broken_promise(definition: Definition) -> None:
+    if definition.guarantee == "at_most_once" and definition.retries > 0:
+        raise Invalid(
+            f"retries is {definition.retries}, and guarantee at_most_once allows one start",
+            hint="Give retries 0, or guarantee 'at_least_once'.",
+            field="retries",
+        )
 
 
 def _labels(given: JobIn | JobPatch) -> dict[str, Any]:

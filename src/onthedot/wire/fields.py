@@ -191,7 +191,7 @@ Timeout = Annotated[
 Retries = Annotated[
     int,
     about(
-        "Extra attempts after the first. 3.0 counts as 3.",
+        "Extra attempts after the first. 3.0 counts as 3. With at_most_once always 0.",
         "a whole number from 0 to 100",
         ge=0,
         le=100,
@@ -238,12 +238,13 @@ Priority = Annotated[
     ),
 ]
 Guarantee = Annotated[
-    Literal["at_least_once"],
+    Literal["at_least_once", "at_most_once"],
     about(
-        "What is promised about each run.",
-        "'at_least_once'",
+        "What is promised about each run: that it reaches an end, or that it is never started "
+        "twice; then one whose outcome is unknown ends as lost.",
+        "'at_least_once' or 'at_most_once'",
         default="at_least_once",
-        later="Leave it out or use 'at_least_once'.",
+        later="Leave it out, or use 'at_least_once' or 'at_most_once'.",
     ),
 ]
 CatchUpField = Annotated[

@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from onthedot.core.editing import next_run_at
 from onthedot.core.instants import SECOND, Instant, format_instant
-from onthedot.core.model import Backoff, CatchUp, Job, Once
+from onthedot.core.model import Backoff, CatchUp, Guarantee, Job, Once
 from onthedot.core.schedules import Cron, DstGap, DstOverlap, Every
 from onthedot.wire import fields as f
 from onthedot.wire.fields import about
@@ -141,7 +141,7 @@ class JobOut(Struct, kw_only=True, frozen=True, rename="camel"):
     backoff: BackoffOut
     queue: str
     priority: int
-    guarantee: str
+    guarantee: Guarantee
     catch_up: CatchUp
     catch_up_window: Seconds
     overlap: str

@@ -3,7 +3,7 @@
 A function that holds the interpreter, leaks or crashes costs its neighbours in that runner a second
 start, and nobody a lease. When a runner dies, whoever was in it is a suspect: suspects are called
 again one at a time, each alone in a runner, within the same attempt. One that kills three runners
-in which it is alone is quarantined.
+in which it is alone is quarantined. What may be started at most once is not called again.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ class _Under:
 
     begin: Begin
     done: Done
+    at_most_once: bool
     child: Child | None = None
     deaths: int = 0
     halted: bool = False
@@ -77,7 +78,7 @@ class FunctionRunner:
             *(number, handling.handler, call.payload, call.run_id, call.job_id),
             *(run.attempt, run.due, handling.timeout_us),
         )
-        under = _Under(begin, done)
+        under = _Under(begin, done, run.at_most_once)
         self._calls[number] = under
         self._assign(under)
         return lambda: self._halt(under)
@@ -164,6 +165,9 @@ class FunctionRunner:
         under.child = None
         if under.halted:
             self._end(under, None)
+            return
+        if under.at_most_once:
+            self._end(under, Result(error=f"its runner process {child.how_it_died}", unknown=True))
             return
         under.deaths += alone
         if under.deaths >= DEATHS_MAX:

@@ -20,6 +20,7 @@ from onthedot.store.values import (
     Made,
     Promoted,
     Receipt,
+    Rescued,
     Signal,
 )
 
@@ -86,8 +87,8 @@ class Runs:
     async def owned(self, node: int) -> list[RunRef]:
         return [RunRef(*row) for row in await self._database.rows(SQL["runs.owned"], node)]
 
-    async def rescue(self, *, limit: int, now: Instant) -> int:
-        return int(await self._database.value(SQL["runs.rescue"], limit, now))
+    async def rescue(self, *, limit: int, now: Instant) -> Rescued:
+        return Rescued(*await self._database.row(SQL["runs.rescue"], limit, now))
 
     async def cancel(self, job: int, run: int, *, now: Instant) -> CancelVerdict:
         return await self._database.transaction(lambda db: _cancel(db, job, run, now))

@@ -68,6 +68,19 @@ def end_unstarted(
         db.execute(SQL["runs.drop_signal"], (run.owner, run.job, run.run))
 
 
+def lose(db: sqlite3.Connection, run: Held, now: Instant) -> None:
+    """End an at-most-once run of a dead owner, who may have started it: nobody starts it again,
+    whatever else was wished.
+    """
+    words = f"node {run.owner} died: whether it started this run, and how that ended, is unknown"
+    facts = {"job": run.job, "run": run.run, "now": now, "error": words}
+    db.execute(SQL["runs.lose"], facts)
+    db.execute(SQL["runs.bury_lost"], facts)
+    db.execute(SQL["outbox.note"], (run.job, run.run, run.attempt))
+    db.execute(SQL["runs.leave_live"], (run.job, run.run))
+    db.execute(SQL["runs.drop_signal"], (run.owner, run.job, run.run))
+
+
 def signal_for(db: sqlite3.Connection, node: int, job: int, run: int) -> str | None:
     """The reason why this run shall end, if somebody has asked its owner for that."""
     row = db.execute(SQL["runs.signal_of"], (node, job, run)).fetchone()

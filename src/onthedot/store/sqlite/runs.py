@@ -12,6 +12,7 @@ from onthedot.core.model import (
     LeasedRun,
     Outcome,
     RunRef,
+    is_at_most_once,
     is_occurrence,
     shard_of,
 )
@@ -23,7 +24,7 @@ from onthedot.store.sqlite.database import Database
 from onthedot.store.sqlite.enqueueing import enqueue
 from onthedot.store.sqlite.nodes import require_alive
 from onthedot.store.sqlite.outbox import note_failures
-from onthedot.store.sqlite.outcomes import Held, end_unstarted, is_taken, signal_for
+from onthedot.store.sqlite.outcomes import Held, end_unstarted, is_taken, lose, signal_for
 from onthedot.store.sqlite.statements import SQL
 from onthedot.store.values import (
     Asked,
@@ -33,6 +34,7 @@ from onthedot.store.values import (
     Made,
     Promoted,
     Receipt,
+    Rescued,
     Signal,
 )
 
@@ -105,7 +107,7 @@ class Runs:
             lambda db: [RunRef._make(row) for row in db.execute(SQL["runs.owned"], (node,))]
         )
 
-    async def rescue(self, *, limit: int, now: Instant) -> int:
+    async def rescue(self, *, limit: int, now: Instant) -> Rescued:
         return await self._database.write(lambda db: _rescue(db, limit, now))
 
     async def cancel(self, job: int, run: int, *, now: Instant) -> CancelVerdict:
@@ -145,7 +147,7 @@ def _promote(
             db.execute(SQL["clock.raise_horizon"], bounds)
         current = db.execute(SQL["runs.job_of"], (row.job,)).fetchone()
         version, lane, _ = current or (row.version, row.lane, row.priority)
-        takes = len(leased) < lessee.own and lessee.lanes.take(lane)
+        takes = len(leased) < lessee.own and lessee.takes(lane)
         owner = lessee.node if takes else None
         run = LeasedRun._make(row[:-1])._replace(
             version=version, lane=lane, fence=row.fence + (owner is not None)
@@ -242,8 +244,7 @@ def _finish_singly(
             retries.append(final.retry_at)
         elif final.status in FAILURES:
             failures.append(final)
-            if final.status is Status.FAILED:
-                _keep_dead_letter(db, final, row)
+            _keep_dead_letter(db, final, row)
     db.executemany(SQL["runs.append"], history)
     note_failures(db, failures)
     return Finished(len(history), repeated, stale, min(retries, default=None))
@@ -311,18 +312,22 @@ def _release(db: sqlite3.Connection, node: int, refs: Sequence[RunRef], now: Ins
     return released
 
 
-def _rescue(db: sqlite3.Connection, limit: int, now: Instant) -> int:
-    rescued = 0
+def _rescue(db: sqlite3.Connection, limit: int, now: Instant) -> Rescued:
+    rescued = lost = 0
     for (node,) in db.execute(SQL["nodes.unsettled"]).fetchall():
         bounds = {"node": node, "limit": limit - rescued}
         rows = db.execute(SQL["runs.of_node"], bounds).fetchall()
-        for row in rows:
-            _leave_owner(db, Held._make(row), SQL["runs.take_from_dead"], now)
+        for lane, *row in rows:
+            if is_at_most_once(lane):
+                lose(db, Held._make(row), now)
+                lost += 1
+            else:
+                _leave_owner(db, Held._make(row), SQL["runs.take_from_dead"], now)
         rescued += len(rows)
         if rescued >= limit:
-            return rescued
+            break
         db.execute(SQL["nodes.settle"], (node,))
-    return rescued
+    return Rescued(rescued, lost)
 
 
 def _leave_owner(db: sqlite3.Connection, run: Held, statement: str, now: Instant) -> None:

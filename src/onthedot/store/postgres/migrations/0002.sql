@@ -187,7 +187,7 @@ begin
     insert into dead (job, run, version, attempt, due, failed_at, error, payload)
     select job, run, version, attempt, due, finished, error, payload
     from settled
-    where status = 'failed' and retry is null
+    where status in ('failed', 'lost') and retry is null
     on conflict (job, run) do update set attempt = excluded.attempt, failed_at = excluded.failed_at,
       error = excluded.error, payload = excluded.payload
   )
@@ -210,11 +210,16 @@ begin
 end $$;
 
 -- Whether a worker that subscribes to these queues (none given: to all) and has these Python functions
--- takes a lane: a queue, and for a run that calls a function its name after a bar.
+-- takes a lane: a queue, and for a run that calls a function its name after a bar. What is started at
+-- most once ends with a bar and an exclamation mark.
 create function is_taken_by(lane text, queues_ text[], functions_ text[]) returns boolean
 language sql immutable parallel safe as $$
   select (cardinality(queues_) = 0 or split_part(lane, '|', 1) = any(queues_))
-    and (strpos(lane, '|') = 0 or split_part(lane, '|', 2) = any(functions_))
+    and (split_part(lane, '|', 2) = '' or split_part(lane, '|', 2) = any(functions_))
+$$;
+
+create function is_at_most_once(lane text) returns boolean language sql immutable parallel safe as $$
+  select right(lane, 2) = '|!'
 $$;
 
 -- Waiting runs that come up: to the live ones, the first `own` of them leased; expired ones are missed.
@@ -259,7 +264,11 @@ begin
       w.wanted and row_number() over (partition by w.wanted order by c.at, c.job, c.run) <= own as mine
     from coming c
     left join job j on j.id = c.job
-    cross join lateral (select is_taken_by(coalesce(j.lane, c.lane), queues_, functions_) as wanted) w
+    cross join lateral (
+      -- A lease of what is started at most once counts as its start: not before its instant.
+      select is_taken_by(coalesce(j.lane, c.lane), queues_, functions_)
+        and not is_at_most_once(coalesce(j.lane, c.lane)) as wanted
+    ) w
     where not (c.attempt = 1 and coalesce(c.expires < now_, false))
       and not (c.attempt = 1 and c.run % 1024 = 0 and (
         exists (select from run r where r.job = c.job and r.run = c.run)
@@ -367,9 +376,33 @@ begin
 end $$;
 
 -- Runs that their owner no longer holds (`rescued`: it died; else it gave them back): anybody may
--- lease them, unless somebody wants them to end.
-create function leave_owner(tids tid[], rescued boolean, now_ bigint) returns void language plpgsql as $$
+-- lease them, unless somebody wants them to end. What a dead owner may have started, and is started
+-- at most once, ends as lost, whatever else was wished. Returns how many did.
+create function leave_owner(tids tid[], rescued boolean, now_ bigint) returns integer language plpgsql as $$
+declare lost integer := 0; refs run_ref[];
 begin
+  if rescued then
+    with unknown as (
+      select r.ctid as tid, r.*,
+        format('node %s died: whether it started this run, and how that ended, is unknown', r.owner) as words
+      from run r
+      where r.ctid = any(tids) and is_at_most_once(r.lane)
+    ), past as (
+      insert into history (job, run, attempt, fence, version, status, due, started, finished, node, rescues, error, reason)
+      select job, run, attempt, fence, version, 6, due, started, now_, owner, rescues, words, 'node died' from unknown
+    ), buried as (
+      insert into dead (job, run, version, attempt, due, failed_at, error, payload)
+      select job, run, version, attempt, due, now_, words, payload from unknown
+    ), unwished as (
+      delete from signal s using unknown u where s.node = u.owner and s.job = u.job and s.run = u.run
+    ), gone as (
+      delete from run where ctid = any(array(select u.tid from unknown u))
+    )
+    select count(*), array_agg((job, run, fence)::run_ref) into lost, refs from unknown;
+    if lost > 0 then
+      perform note_failures(refs);
+    end if;
+  end if;
   with asked as (
     select r.ctid as tid, r.*, s.reason as wish
     from run r join signal s on s.node = r.owner and s.job = r.job and s.run = r.run
@@ -383,6 +416,7 @@ begin
   delete from run where ctid = any(array(select a.tid from asked a));
   update run set owner = null, fence = fence + 1, started = null, rescues = rescues + rescued::integer
   where ctid = any(tids);
+  return lost;
 end $$;
 
 create function release(node_ bigint, refs_ run_ref[], now_ bigint)
@@ -401,15 +435,17 @@ begin
   return cardinality(tids);
 end $$;
 
-create function rescue(limit_ integer, now_ bigint) returns integer language plpgsql as $$
+create function rescue(limit_ integer, now_ bigint) returns table (taken integer, lost integer)
+language plpgsql as $$
 declare tids tid[]; n bigint; left_ integer := limit_;
 begin
+  lost := 0;
   for n in select id from node where dead_at is not null and not settled order by id loop
     select array_agg(tid) into tids from (
       select ctid as tid from run where owner = n limit left_ for update skip locked
     ) held;
     if tids is not null then
-      perform leave_owner(tids, true, now_);
+      lost := lost + leave_owner(tids, true, now_);
       left_ := left_ - cardinality(tids);
     end if;
     -- Locked rows were passed over: the node is settled only when nothing of it is left.
@@ -418,7 +454,8 @@ begin
     end if;
     exit when left_ <= 0;
   end loop;
-  return limit_ - left_;
+  taken := limit_ - left_;
+  return next;
 end $$;
 
 -- A run that is no occurrence. The tie-breaker begins at a number of the transaction, so that

@@ -44,7 +44,8 @@ from run
 where owner = $1
 
 -- name: runs.rescue
-select rescue($1, $2)
+select taken, lost
+from rescue($1, $2)
 
 -- name: runs.cancel_waiting
 with gone as (

@@ -134,8 +134,20 @@ update run
 set owner = null, fence = fence + 1, started = null, rescues = rescues + 1
 where job = ? and run = ?
 
+-- name: runs.lose
+insert into history (job, run, attempt, fence, version, status, due, started, finished, node, rescues, error, reason)
+select job, run, attempt, fence, version, 6, due, started, :now, owner, rescues, :error, 'node died'
+from run
+where job = :job and run = :run
+
+-- name: runs.bury_lost
+insert or replace into dead (job, run, version, attempt, due, failed_at, error, payload)
+select job, run, version, attempt, due, :now, :error, payload
+from run
+where job = :job and run = :run
+
 -- name: runs.of_node
-select job, run, version, attempt, rescues, fence, due, owner
+select lane, job, run, version, attempt, rescues, fence, due, owner
 from run
 where owner = :node
 limit :limit
