@@ -3,7 +3,7 @@
 OnthedotError
 ├── Refused                what the caller asked cannot be done; nothing was written
 │   ├── Invalid            a field is wrong (HTTP 422)
-│   │   ├── InvalidCron · InvalidTimezone · InvalidInstant · InvalidDuration
+│   │   ├── InvalidSchedule · InvalidCron · InvalidTimezone · InvalidInstant · InvalidDuration
 │   │   ├── NeverFires           a well-formed schedule without a single instant
 │   │   ├── RebootUnsupported    `@reboot`: well-formed, but a job belongs to no machine
 │   │   ├── NotAvailableYet      a value the contract knows and this version does not do
@@ -44,6 +44,12 @@ class Refused(OnthedotError):
 
 
 class Invalid(Refused):
+    """`position`: the character of the value that is at fault, from 1, where it is known."""
+
+    position: int | None = None
+
+
+class InvalidSchedule(Invalid):
     pass
 
 

@@ -96,7 +96,7 @@ def test_next_explains_a_schedule(onthedot):
     [
         ("75 * * * *", (), "minute '75'"),
         ("0 9 * * *", ("--timezone", "Mars/Olympus"), "Mars/Olympus"),
-        ("every day", (), "not available yet"),
+        ("whenever", (), "not understood"),
     ],
 )
 def test_next_refuses_what_is_no_schedule(onthedot, schedule, options, said):

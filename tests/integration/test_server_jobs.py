@@ -37,7 +37,10 @@ DEFAULTS: Json = {
     "runAt": None,
     "delay": None,
     "schedule": None,
+    "sentence": None,
+    "normalised": None,
     "handler": None,
+    "onFailure": None,
     "timezone": "UTC",
     "dstGap": None,
     "dstOverlap": None,
@@ -148,7 +151,7 @@ def test_an_instant_with_an_offset_is_shown_in_utc(stage):
 def test_a_cron_expression_is_read_in_its_time_zone(stage):
     job = stage.job(schedule="0 9 1 1 *", timezone="Asia/Tokyo")
 
-    assert job["cronExpr"] == "0 9 1 1 *"
+    assert (job["schedule"], job["normalised"]) == ("0 9 1 1 *", "0 9 1 1 *")
     assert job["nextRunAt"].endswith("-01-01T00:00:00Z")
 
 

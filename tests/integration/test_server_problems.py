@@ -85,7 +85,6 @@ LATER = [
     ({"guarantee": "exactly_once"}, "guarantee"),
     ({"overlap": "skip"}, "overlap"),
     ({"namespace": "billing"}, "namespace"),
-    ({"schedule": "every 5 minutes"}, "schedule"),
 ]
 
 

@@ -121,7 +121,7 @@ CLAIMS = (
         "a fixed time in the gap of a clock change is lost",
         (
             "core/schedules/cron_program.py",
-            '        if not 0 < shift < _GAP_S_MAX or self._gap == "skip":\n',
+            '        if not 0 < shift < GAP_S_MAX or self._gap == "skip":\n',
             "        if shift:\n",
         ),
     ),

@@ -147,7 +147,7 @@ def test_a_terminal_that_knows_only_ascii_still_gets_an_answer():
     done = in_a_process("next", "ä", PYTHONIOENCODING="ascii")
 
     assert done.returncode == 2
-    assert "is not a cron expression" in done.stderr
+    assert "is not understood" in done.stderr
     assert "internal" not in done.stderr
 
 

@@ -39,6 +39,7 @@ def test_explain_with_json_is_an_object():
 
     assert json.loads(result.stdout) == {
         "sentence": "At 09:30 every day (UTC)",
+        "normalised": "30 9 * * *",
         "instants": ["2027-01-31T09:30:00Z"],
     }
 
@@ -75,8 +76,8 @@ def test_a_schedule_that_is_over_gives_no_instants():
         (("* * * *",), "has 4 fields"),
         (("0 0 30 2 *",), "is never due"),
         (("",), "is empty"),
-        (("every 5 minutes",), "not available yet"),
-        (("PT5M",), "not available yet"),
+        (("whenever",), "is not understood"),
+        (("P5X",), "is not a duration"),
         (("* * * * *", "--timezone", "Europe/Berln"), "'Europe/Berln' is not a known time zone"),
         (("* * * * *", "--after", "yesterday"), "--after 'yesterday'"),
         (("* * * * *", "--count", "0"), "0 is not in the range"),
@@ -109,7 +110,7 @@ def test_the_days_on_which_the_clocks_change_are_marked():
     marked = onthedot(*arguments, "--after", "2027-03-27T12:00:00Z").stdout.splitlines()
     plain = onthedot(*arguments, "--after", "2027-06-27T12:00:00Z").stdout
 
-    assert "the clocks change on this day" in marked[1]
+    assert "its own time is left out when the clocks change" in marked[1]
     assert "the clocks change" not in marked[2]
     assert "NOTE" not in plain
 
@@ -130,5 +131,6 @@ def test_an_interval_counts_from_the_given_instant():
 
     assert json.loads(result.stdout) == {
         "sentence": "every 90 seconds",
+        "normalised": "PT1M30S",
         "instants": ["2027-01-01T00:01:30Z", "2027-01-01T00:03:00Z"],
     }

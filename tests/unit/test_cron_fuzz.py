@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from onthedot.core.schedules import Cron
-from onthedot.core.schedules.cron_text import LENGTH_MAX
+from onthedot.core.schedules.terms import LENGTH_MAX
 from onthedot.errors import Invalid, InvalidCron, NeverFires, RebootUnsupported
 from tests.support import cron_chance
 

@@ -201,7 +201,7 @@ def test_a_job_answers_with_every_field_of_the_contract():
     assert answer.keys() == {
         *("jobId", "key", "name", "namespace", "owner", "handlerUrl", "handler", "payload"),
         *("cronExpr", "every", "runAt", "delay", "schedule", "timezone", "dstGap", "dstOverlap"),
-        *("timeout", "retries"),
+        *("sentence", "normalised", "timeout", "retries"),
         *("backoff", "queue", "priority", "guarantee", "catchUp", "catchUpWindow", "overlap"),
         *("tags", "paused", "onFailure", "version", "nextRunAt", "createdAt", "updatedAt"),
     }
@@ -219,10 +219,14 @@ def test_a_delay_is_answered_as_the_instant_it_means():
     assert answer["nextRunAt"] == "2026-03-02T00:00:00Z"
 
 
-def test_what_was_answered_can_be_sent_back_without_a_change():
-    definition = defined(every=5, payload={"a": 1}, tags=["x"], timeout="PT1M", key="k")
+@pytest.mark.parametrize(
+    "schedule", [{"every": 5}, {"schedule": "0 9 * * *"}, {"schedule": "P1M"}], ids=str
+)
+def test_what_was_answered_can_be_sent_back_without_a_change(schedule):
+    definition = defined(**schedule, payload={"a": 1}, tags=["x"], timeout="PT1M", key="k")
     answer = shown(definition)
-    for name in ("jobId", "version", "nextRunAt", "createdAt", "updatedAt"):
+    set_by_server = ("jobId", "version", "sentence", "normalised", "nextRunAt")
+    for name in (*set_by_server, "createdAt", "updatedAt"):
         del answer[name]
 
     assert definition_of(read(json.dumps(answer).encode(), JobIn), now=NOW) == definition

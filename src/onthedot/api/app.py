@@ -7,7 +7,19 @@ from typing import Final
 from litestar import Litestar, Router
 from litestar.di import Provide
 
-from onthedot.api import audit, health, jobs, letters, metrics, nodes, overview, pages, runs, why
+from onthedot.api import (
+    audit,
+    health,
+    jobs,
+    letters,
+    metrics,
+    nodes,
+    overview,
+    pages,
+    runs,
+    schedules,
+    why,
+)
 from onthedot.api.auth import RequireKey
 from onthedot.api.browsers import Manners
 from onthedot.api.problems import HANDLERS
@@ -18,7 +30,7 @@ BODY_BYTES_MAX: Final = 256 * 1024
 
 def build(services: Services) -> Litestar:
     """The ASGI application. It owns nothing: whoever made the services closes them."""
-    rooms = (jobs, runs, letters, why, audit, nodes, health, metrics, overview, pages)
+    rooms = (jobs, schedules, runs, letters, why, audit, nodes, health, metrics, overview, pages)
     routes = [route for room in rooms for route in room.ROUTES]
     app = Litestar(
         [Router(prefix, route_handlers=routes) for prefix in ("/", "/v1")],

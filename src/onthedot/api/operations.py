@@ -21,6 +21,8 @@ from onthedot.wire import (
     LiveOut,
     NodeList,
     OverviewOut,
+    PreviewIn,
+    PreviewOut,
     RunCancelled,
     RunCreated,
     RunDetail,
@@ -120,6 +122,19 @@ OPERATIONS: Final = (
         parameters=("jobId", "ifMatch"),
         answers={204: ("Deleted.", None)},
         problems=(401, 403, 404, 409, 422, 503, 507),
+    ),
+    Operation(
+        id="previewSchedule",
+        method="post",
+        path="/v1/schedules/preview",
+        tag="Jobs",
+        summary="Try a schedule out",
+        description="What it says in words, its normal form, and the next instants, with marks "
+        "where a change of the clocks has a hand in them. Writes nothing.",
+        body=PreviewIn,
+        example={"cronExpr": "30 2 * * *", "timezone": "Europe/Berlin", "count": 3},
+        answers={200: ("The schedule explained.", PreviewOut)},
+        problems=(400, 401, 403, 413, 422),
     ),
     Operation(
         id="triggerJob",

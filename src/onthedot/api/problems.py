@@ -61,6 +61,7 @@ def problem_of(error: OnthedotError, *, run_status: Status | None = None) -> Pro
         detail=error.message,
         hint=error.hint or _HINTS.get(status, ""),
         field=error.field or UNSET,
+        position=(isinstance(error, Invalid) and error.position) or UNSET,
         run_status=run_status or UNSET,
     )
 

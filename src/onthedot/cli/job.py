@@ -15,7 +15,13 @@ from onthedot.clock import SystemClock
 from onthedot.core.durations import format_duration, parse_duration
 from onthedot.errors import WrongUse
 
-SCHEDULES = {"cronExpr": "--cron", "every": "--every", "runAt": "--at", "delay": "--delay"}
+SCHEDULES = {
+    "schedule": "--schedule",
+    "cronExpr": "--cron",
+    "every": "--every",
+    "runAt": "--at",
+    "delay": "--delay",
+}
 
 
 @click.group("job")
@@ -30,6 +36,7 @@ def job_group() -> None:
 @job_group.command("add")
 @click.argument("name")
 @click.option("--url", "handlerUrl", required=True, help="Where to POST when the job is due.")
+@click.option("--schedule", metavar="TEXT", help="Any schedule, such as P1M or a cron expression.")
 @click.option("--cron", "cronExpr", help="Cron expression, five to seven fields.")
 @click.option(
     "--every",

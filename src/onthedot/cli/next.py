@@ -11,12 +11,16 @@ from onthedot.cli import output
 from onthedot.cli.values import clock_rules, instant
 from onthedot.clock import SystemClock
 from onthedot.core.instants import Instant, format_instant, parse_instant
-from onthedot.errors import NotAvailableYet
 
 if TYPE_CHECKING:
-    from onthedot.core.schedules import Schedule
+    from onthedot.core.schedules import Coming, Once, Schedule
 
 COUNT_MAX = 10_000
+_NOTES = {
+    "dstGap": "its own time is left out when the clocks change",
+    "dstOverlapFirst": "its time comes twice: the first",
+    "dstOverlapSecond": "its time comes twice: the second",
+}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -41,83 +45,68 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 @click.option("--explain", is_flag=True, help="Say the schedule in a sentence, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 def next_command(schedule: str, count: int, explain: bool, as_json: bool, **options: Any) -> None:
-    """Show when a SCHEDULE (a cron expression, or @every 90s) is due next.
+    """Show when a SCHEDULE is due next: cron, a duration, an instant.
 
     \b
     Examples:
       onthedot next "*/15 * * * *"
       onthedot next "30 2 * * *" --timezone Europe/Berlin --after 2027-03-27T00:00:00Z
       onthedot next "0 9 * * MON-FRI" --explain --json
+      onthedot next P1M --timezone Europe/Berlin
     """
     # The tables of cron and time zones take a moment to load, and only this command needs them.
+    from onthedot.core.schedules import coming, normal_form
     from onthedot.core.schedules import explain as sentence
 
-    found = _read(schedule, options)
     now, timezone = SystemClock().now(), str(options["timezone"])
     start = now if options["after"] is None else parse_instant(options["after"], field="--after")
-    instants = _instants(found, start, count)
+    found = _read(schedule, options, start)
+    dues = coming(found, start, count, anchor=start)
     if as_json:
-        texts = [format_instant(due) for due in instants]
-        output.data_json({"sentence": sentence(found), "instants": texts} if explain else texts)
+        texts = [format_instant(due.at) for due in dues]
+        said = {"sentence": sentence(found), "normalised": normal_form(found), "instants": texts}
+        output.data_json(said if explain else texts)
         return
     if explain:
         output.data(sentence(found) + "\n")
-    if not instants:
+    if not dues:
         output.note("Never again before 2200.")
         return
-    rows = [_row(due, timezone, now) for due in instants]
+    rows = [_row(due, timezone, now) for due in dues]
     columns = (f"LOCAL TIME ({timezone})", "UTC", "FROM NOW", "NOTE")
     # A column for the few days of a year that need one.
     width = 4 if any(row[3] for row in rows) else 3
     output.table(columns[:width], [row[:width] for row in rows])
 
 
-def _read(schedule: str, options: dict[str, Any]) -> Schedule:
-    from onthedot.core.schedules import read_schedule
+def _read(schedule: str, options: dict[str, Any], start: Instant) -> Schedule | Once:
+    from onthedot.core.schedules import Terms, read_schedule
     from onthedot.core.schedules.zones import zone_named
 
-    _refuse_other_kinds(schedule)
     zone_named(options["timezone"])
     job = options["job"]
     return read_schedule(
         schedule,
-        options["timezone"],
-        dst_gap=options["dstGap"],
-        dst_overlap=options["dstOverlap"],
-        seed=None if job is None else f"default/{job}",
+        Terms(
+            now=start,
+            timezone=options["timezone"],
+            dst_gap=options["dstGap"],
+            dst_overlap=options["dstOverlap"],
+            seed=None if job is None else f"default/{job}",
+        ),
     )
 
 
-def _refuse_other_kinds(schedule: str) -> None:
-    # No cron expression begins with a letter, but for H; everything else people try here does.
-    text = schedule.strip()
-    if text[:1].isalpha() and text[:2] not in ("H ", "H(", "H/", "H,"):
-        raise NotAvailableYet(
-            f"'{schedule}' is not a cron expression; other kinds of schedule are not available yet",
-            hint="Use five fields, minute to day-of-week: '0 9 * * MON-FRI'.",
-            field="schedule",
-        )
-
-
-def _instants(schedule: Schedule, start: Instant, count: int) -> list[Instant]:
-    found: list[Instant] = []
-    for _ in range(count):
-        due = schedule.after(found[-1] if found else start, anchor=start)
-        if due is None:
-            break
-        found.append(due)
-    return found
-
-
-def _row(due: Instant, timezone: str, now: Instant) -> tuple[str, ...]:
+def _row(due: Coming, timezone: str, now: Instant) -> tuple[str, ...]:
     from onthedot.core.schedules.zones import zone_named
 
-    local = (_EPOCH + timedelta(microseconds=due)).astimezone(zone_named(timezone))
+    local = (_EPOCH + timedelta(microseconds=due.at)).astimezone(zone_named(timezone))
     midnight = local.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
     changed = midnight.utcoffset() != (midnight + timedelta(days=1)).utcoffset()
     return (
         f"{local:%a %Y-%m-%d %H:%M:%S %Z}",
-        format_instant(due),
-        output.relative(due, now),
-        "the clocks change on this day" if changed else "",
+        format_instant(due.at),
+        output.relative(due.at, now),
+        ", ".join(_NOTES[mark] for mark in due.marks)
+        or ("the clocks change on this day" if changed else ""),
     )

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from onthedot.core.durations import format_duration
 from onthedot.core.instants import MILLISECOND, SECOND, Instant
 from onthedot.core.model import Cut, Entry, NewRun, Record, Rule, occurrence
-from onthedot.core.schedules import Cron, Every, Span, latest, span
+from onthedot.core.schedules import Schedule, Span, latest, span
 from onthedot.core.states import Status
 
 AHEAD = SECOND
@@ -153,7 +153,7 @@ class _Fate:
         self.next: Instant | None = None
 
 
-def _run_young(fate: _Fate, due: Instant | None, schedule: Cron | Every, last: Instant) -> None:
+def _run_young(fate: _Fate, due: Instant | None, schedule: Schedule, last: Instant) -> None:
     while due is not None and due <= last and len(fate.dues) < YOUNG_MAX:
         fate.dues.append((due, due))
         due = schedule.after(due, anchor=due)
@@ -181,7 +181,7 @@ def _catch_up(fate: _Fate, entry: Entry, rule: Rule, last: Instant, now: Instant
     return young
 
 
-def _skip_deleted(fate: _Fate, entry: Entry, schedule: Cron | Every, last: Instant) -> None:
+def _skip_deleted(fate: _Fate, entry: Entry, schedule: Schedule, last: Instant) -> None:
     due = span(schedule, entry.due, last, anchor=entry.due)
     assert due is not None, entry
     fate.record = _record(entry, Status.SKIPPED, due, "job deleted")
@@ -196,7 +196,7 @@ def _runs(entry: Entry, rule: Rule, dues: Sequence[tuple[Instant, Instant]]) -> 
         yield NewRun(entry.job, occurrence(due), entry.version, rule.lane, rule.priority, due, at)
 
 
-def _before(schedule: Cron | Every, whole: Span, first_kept: Instant, kept: int) -> Span | None:
+def _before(schedule: Schedule, whole: Span, first_kept: Instant, kept: int) -> Span | None:
     """What is left of a span when its newest `kept` occurrences are taken off."""
     if first_kept == whole.first:
         return None
@@ -205,7 +205,7 @@ def _before(schedule: Cron | Every, whole: Span, first_kept: Instant, kept: int)
     return Span(count=count, first=whole.first, last=last)
 
 
-def newest(schedule: Cron | Every, over: Span, limit: int) -> list[Instant]:
+def newest(schedule: Schedule, over: Span, limit: int) -> list[Instant]:
     """The newest `limit` occurrences of a span, oldest first.
 
     Looks back from the end over a window that doubles, so that the cost follows `limit` and not
@@ -225,7 +225,7 @@ def newest(schedule: Cron | Every, over: Span, limit: int) -> list[Instant]:
 
 
 def _between(
-    schedule: Cron | Every, after: Instant, last: Instant, *, anchor: Instant
+    schedule: Schedule, after: Instant, last: Instant, *, anchor: Instant
 ) -> Iterator[Instant]:
     """The occurrences later than `after`, up to `last`."""
     due = schedule.after(after, anchor=anchor)

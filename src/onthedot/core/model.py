@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from onthedot.core.instants import HOUR, MINUTE, SECOND, Instant
-from onthedot.core.schedules import Cron, Every
+from onthedot.core.schedules import Once as Once  # noqa: PLC0414  (a noun of the model, too)
+from onthedot.core.schedules import Schedule as Recurring
 from onthedot.core.states import Status
 
 SHARDS = 16
@@ -47,14 +48,7 @@ def is_occurrence(run: int) -> bool:
     return run & NUMBER_MAX == 0
 
 
-@dataclass(frozen=True, slots=True)
-class Once:
-    """A schedule of one instant: `runAt`, or a `delay` counted from the creation."""
-
-    at: Instant
-
-
-Schedule = Cron | Every | Once | None
+Schedule = Recurring | Once | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,14 +64,16 @@ class Backoff:
 class Definition:
     """What a user says about a job: all that an edit may change. Defaults are those of the API.
 
-    Either `handler_url` or `handler`, the name of a Python function, is set. `on_failure_url` is
-    told of runs that failed; empty: nobody is.
+    Either `handler_url` or `handler`, the name of a Python function, is set. `schedule_text` is the
+    schedule as it was written, where it was given as text of any kind. `on_failure_url` is told of
+    runs that failed; empty: nobody is.
     """
 
     name: str
     handler_url: str = ""
     handler: str = ""
     schedule: Schedule = None
+    schedule_text: str | None = None
     timezone: str = "UTC"
     payload: str = "{}"
     key: str | None = None
@@ -137,7 +133,7 @@ class Rule(NamedTuple):
     anchor is not part of it: the due instant of an entry carries the phase.
     """
 
-    schedule: Cron | Every
+    schedule: Recurring
     lane: str
     priority: int
     catch_up: CatchUp

@@ -23,6 +23,7 @@ from onthedot.store.contract import Store
 from onthedot.wire.definitions import definition_of
 from onthedot.wire.jobs import JobIn
 from onthedot.wire.reading import read
+from onthedot.wire.schedules import kept
 
 
 async def declare(
@@ -57,10 +58,13 @@ async def _change(store: Store, wanted: Definition, now: Instant) -> bool:
         return False
 
     def decide(standing: Standing) -> Change:
-        old = standing.job.definition
-        return editing.edit(standing, replace(wanted, paused=old.paused))
+        return editing.edit(standing, _instead_of(standing.job.definition, wanted))
 
-    if replace(wanted, paused=found.definition.paused) == found.definition:
+    if _instead_of(found.definition, wanted) == found.definition:
         return False
     await store.jobs.change(found.id, decide, now=now)
     return True
+
+
+def _instead_of(old: Definition, wanted: Definition) -> Definition:
+    return replace(wanted, paused=old.paused, schedule=kept(old, wanted))

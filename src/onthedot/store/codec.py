@@ -14,7 +14,8 @@ import msgspec
 
 from onthedot.core.instants import HOUR, MINUTE, SECOND
 from onthedot.core.model import Backoff, Definition, Handling, Once, Rule, Schedule
-from onthedot.core.schedules import Cron, Every, from_spec, to_spec
+from onthedot.core.schedules import Schedule as Recurring
+from onthedot.core.schedules import from_spec, to_spec
 from onthedot.core.states import Status
 
 _UNSAID: Mapping[str, Any] = MappingProxyType(
@@ -22,6 +23,7 @@ _UNSAID: Mapping[str, Any] = MappingProxyType(
         "handler_url": "",
         "handler": "",
         "schedule": None,
+        "schedule_text": None,
         "timezone": "UTC",
         "key": None,
         "namespace": "default",
@@ -117,7 +119,7 @@ def rule_from(text: str) -> Rule:
     return Rule(**values | {"schedule": from_spec(values["schedule"])})
 
 
-def _schedule_spec(schedule: Cron | Every | Once) -> dict[str, str | int]:
+def _schedule_spec(schedule: Recurring | Once) -> dict[str, str | int]:
     return {"at": schedule.at} if isinstance(schedule, Once) else to_spec(schedule)
 
 

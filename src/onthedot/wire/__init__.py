@@ -18,6 +18,7 @@ from onthedot.wire.letters import (
     RunRedriven,
 )
 from onthedot.wire.nodes import LoadOut, NodeList, NodeOut
+from onthedot.wire.previews import ComingOut, PreviewIn, PreviewOut, preview_of
 from onthedot.wire.reading import Malformed, payload_text, read
 from onthedot.wire.runs import (
     AttemptOut,
@@ -46,6 +47,7 @@ __all__ = [
     "AuditOut",
     "BackoffIn",
     "BackoffOut",
+    "ComingOut",
     "DeadLetterDetail",
     "DeadLetterList",
     "DeadLetterOut",
@@ -66,6 +68,8 @@ __all__ = [
     "NodeOut",
     "OverviewOut",
     "OverviewRun",
+    "PreviewIn",
+    "PreviewOut",
     "Problem",
     "RunCancelled",
     "RunCreated",
@@ -82,6 +86,7 @@ __all__ = [
     "job_out",
     "patched",
     "payload_text",
+    "preview_of",
     "read",
     "trigger_due",
     "trigger_payload",

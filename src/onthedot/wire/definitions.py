@@ -3,47 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from msgspec import UNSET, UnsetType
 
 from onthedot.core.durations import format_duration, parse_duration
-from onthedot.core.editing import refuse_without_instant
-from onthedot.core.instants import DAY, INSTANT_MAX, Instant, parse_instant
-from onthedot.core.model import Backoff, Definition, Once, Schedule
-from onthedot.core.schedules import Cron, DstGap, DstOverlap, Every, read_schedule
-from onthedot.core.schedules.zones import zone_named
-from onthedot.errors import Invalid, NotAvailableYet
+from onthedot.core.instants import DAY, Instant, parse_instant
+from onthedot.core.model import Backoff, Definition
+from onthedot.errors import Invalid
 from onthedot.wire.jobs import BackoffIn, JobFields, JobIn, JobPatch, OnFailureIn
 from onthedot.wire.reading import payload_text
 from onthedot.wire.runs import TriggerIn, TriggerManyIn
+from onthedot.wire.schedules import delayed, given_or_none, scheduled, two_schedules
 from onthedot.wire.urls import checked_url
 
 TIMEOUT_MAX: Final = DAY
 WAIT_MAX: Final = 30 * DAY
 
-_SCHEDULES: Final = {
-    "cronExpr": "cron_expr",
-    "every": "every",
-    "runAt": "run_at",
-    "delay": "delay",
-    "schedule": "schedule",
-}
-_CRON_FIELDS: Final = (5, 6, 7)
-
-
-class _CronSettings(NamedTuple):
-    """What a cron expression is read with. `seed`: what an `H` in it is derived from."""
-
-    timezone: str
-    dst_gap: DstGap | None
-    dst_overlap: DstOverlap | None
-    seed: str
-
 
 def definition_of(job: JobIn, *, now: Instant) -> Definition:
     """The definition of a new job, or a refusal that names the field."""
-    if _given(job.handler_url) is None and _given(job.handler) is None:
+    if given_or_none(job.handler_url) is None and given_or_none(job.handler) is None:
         raise Invalid(
             "handlerUrl is missing",
             hint="Give the URL to call, or the name of a Python function as handler.",
@@ -62,12 +42,12 @@ def patched(definition: Definition, patch: JobPatch, *, now: Instant) -> Definit
 
 def trigger_due(trigger: TriggerIn, *, now: Instant) -> Instant:
     """When a triggered run is due. An instant that has passed is due at once."""
-    run_at, delay = _given(trigger.run_at), _given(trigger.delay)
+    run_at, delay = given_or_none(trigger.run_at), given_or_none(trigger.delay)
     if run_at is not None and delay is not None:
-        raise _two("runAt", "delay")
+        raise two_schedules("runAt", "delay")
     if run_at is not None:
         return parse_instant(run_at, field="runAt")
-    return now if delay is None else _delayed(delay, now)
+    return now if delay is None else delayed(delay, now)
 
 
 def trigger_payload(trigger: TriggerIn) -> str | None:
@@ -88,15 +68,9 @@ def triggers(many: TriggerManyIn, *, now: Instant) -> list[tuple[Instant, str | 
 
 def _with(old: Definition, given: JobIn | JobPatch, *, now: Instant) -> Definition:
     changes = {**_labels(given), **_policies(old, given)}
-    if given.timezone is not UNSET:
-        changes["timezone"] = given.timezone
-        zone_named(given.timezone)
     if given.payload is not UNSET:
         changes["payload"] = payload_text(given.payload)
-    labelled = replace(old, **changes)
-    definition = replace(labelled, schedule=_schedule(labelled, given, now))
-    if definition.schedule != old.schedule:
-        _refuse_without_instant(definition, given, now)
+    definition = scheduled(replace(old, **changes), given, now=now)
     _refuse_broken_promise(definition)
     return definition
 
@@ -129,7 +103,7 @@ def _labels(given: JobIn | JobPatch) -> dict[str, Any]:
 
 def _handler(given: JobIn | JobPatch) -> dict[str, Any]:
     """What to call: one takes the place of the other."""
-    url, function = _given(given.handler_url), _given(given.handler)
+    url, function = given_or_none(given.handler_url), given_or_none(given.handler)
     if url is not None and function is not None:
         raise Invalid(
             "handlerUrl and handler are both given",
@@ -200,131 +174,3 @@ def _wait(value: object, otherwise: int, field: str) -> int:
             field=field,
         )
     return wait
-
-
-def _schedule(labelled: Definition, given: JobFields, now: Instant) -> Schedule:
-    """The schedule after the request: the one given, none if taken away, else what there was.
-
-    `labelled` has everything of the request already, but for the schedule.
-    """
-    named = {wire: _given(getattr(given, name)) for wire, name in _SCHEDULES.items()}
-    chosen = [(wire, value) for wire, value in named.items() if value is not None]
-    if len(chosen) > 1:
-        raise _two(chosen[0][0], chosen[1][0])
-    old, settings = labelled.schedule, _cron_settings(labelled, given)
-    if chosen:
-        schedule = _kept_hash(old, _parsed(*chosen[0], settings, now))
-    elif _taken_away(old, given):
-        schedule = None
-    elif isinstance(old, Cron):
-        timezone, dst_gap, dst_overlap, _ = settings
-        schedule = replace(old, timezone=timezone, dst_gap=dst_gap, dst_overlap=dst_overlap)
-    else:
-        schedule = old
-    if not isinstance(schedule, Cron):
-        _refuse_rules_without_cron(given)
-    return schedule
-
-
-def _cron_settings(labelled: Definition, given: JobFields) -> _CronSettings:
-    old = labelled.schedule
-    gap, overlap = (old.dst_gap, old.dst_overlap) if isinstance(old, Cron) else (None, None)
-    return _CronSettings(
-        timezone=labelled.timezone,
-        dst_gap=gap if isinstance(given.dst_gap, UnsetType) else given.dst_gap,
-        dst_overlap=overlap if isinstance(given.dst_overlap, UnsetType) else given.dst_overlap,
-        seed=f"{labelled.namespace}/{labelled.key or labelled.name}",
-    )
-
-
-def _kept_hash(old: Schedule, new: Schedule) -> Schedule:
-    """While an expression stays, so do the values of its `H`, even if the job has a new name."""
-    if isinstance(old, Cron) and isinstance(new, Cron) and old.expression == new.expression:
-        return replace(new, plain=old.plain)
-    return new
-
-
-def _parsed(field: str, value: Any, settings: _CronSettings, now: Instant) -> Schedule:
-    match field:
-        case "every":
-            return Every(parse_duration(value, field=field))
-        case "runAt":
-            return Once(parse_instant(value, field=field))
-        case "delay":
-            return Once(_delayed(value, now))
-        case "schedule":
-            return _schedule_text(value, settings)
-    return _cron(value, settings)
-
-
-def _cron(text: str, settings: _CronSettings) -> Cron | Every:
-    timezone, dst_gap, dst_overlap, seed = settings
-    return read_schedule(text, timezone, dst_gap=dst_gap, dst_overlap=dst_overlap, seed=seed)
-
-
-def _schedule_text(text: str, settings: _CronSettings) -> Cron | Every:
-    if len(text.split()) not in _CRON_FIELDS and not text.startswith("@"):
-        shown = text if len(text) <= 60 else text[:60] + "…"
-        raise NotAvailableYet(
-            f"schedule {shown!r} is not available yet",
-            hint="Give a cron expression such as '0 9 * * MON-FRI', or use every, runAt or delay.",
-            field="schedule",
-        )
-    try:
-        return _cron(text, settings)
-    except Invalid as error:
-        if error.field == "cronExpr":
-            error.field = "schedule"
-        raise
-
-
-def _refuse_rules_without_cron(given: JobFields) -> None:
-    for field, value in (("dstGap", given.dst_gap), ("dstOverlap", given.dst_overlap)):
-        if _given(value) is not None:
-            raise Invalid(
-                f"{field} is a rule for cronExpr, and the job has none",
-                hint=f"Leave {field} out, or give the job a cronExpr.",
-                field=field,
-            )
-
-
-def _delayed(value: object, now: Instant) -> Instant:
-    at = now + parse_duration(value, field="delay")
-    if at > INSTANT_MAX:
-        raise Invalid("delay ends after 2199", hint="Use a shorter delay.", field="delay")
-    return at
-
-
-def _taken_away(schedule: Schedule, given: JobFields) -> bool:
-    """Whether the field that shows the present schedule is set to null."""
-    match schedule:
-        case Cron():
-            return given.cron_expr is None or given.schedule is None
-        case Every():
-            return given.every is None
-        case Once():
-            return given.run_at is None or given.delay is None
-    return False
-
-
-def _refuse_without_instant(definition: Definition, given: JobFields, now: Instant) -> None:
-    try:
-        refuse_without_instant(definition, now=now)
-    except Invalid as error:
-        if isinstance(definition.schedule, Every):
-            error.field = "every"
-        elif isinstance(given.schedule, str):
-            error.field = "schedule"
-        raise
-
-
-def _two(first: str, second: str) -> Invalid:
-    return Invalid(
-        f"{first} and {second} are two schedules at once",
-        hint=f"Keep one of {first} and {second}.",
-        field=second,
-    )
-
-
-def _given(value: Any) -> Any:
-    return None if value is UNSET else value

@@ -138,6 +138,14 @@ RunAt = Annotated[
         examples=["2027-01-31T09:30:00Z"],
     ),
 ]
+After = Annotated[
+    str,
+    about(
+        "Strictly after this instant; without one, after now.",
+        _INSTANT,
+        examples=["2027-01-31T09:30:00Z"],
+    ),
+]
 Delay = Annotated[
     float | str,
     about("One instant, counted from now. Shown as `runAt` in answers.", _DURATION, examples=[90]),
@@ -145,15 +153,16 @@ Delay = Annotated[
 ScheduleText = Annotated[
     str,
     about(
-        "A schedule as text. For now a cron expression; shown as `cronExpr` in answers.",
+        "Any schedule as text: cron, `@every 90s`, an ISO 8601 duration or repeating interval, an "
+        "instant. Shown as it was written.",
         "a schedule as text",
-        examples=["0 9 * * *"],
+        examples=["P1M", "R5/2027-01-01T00:00:00Z/PT1H"],
     ),
 ]
 Timezone = Annotated[
     str,
     about(
-        "The IANA zone in which `cronExpr` is read.",
+        "The IANA zone in which `cronExpr` and `schedule` are read.",
         "the name of a time zone, as text",
         hint="Use an IANA name such as UTC, Europe/Berlin or America/New_York.",
         default="UTC",

@@ -8,10 +8,20 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from onthedot.core.editing import next_run_at
 from onthedot.core.instants import SECOND, Instant, format_instant
-from onthedot.core.model import Backoff, CatchUp, Guarantee, Job, Once
-from onthedot.core.schedules import Cron, DstGap, DstOverlap, Every
+from onthedot.core.model import Backoff, CatchUp, Guarantee, Job
+from onthedot.core.schedules import (
+    Cron,
+    DstGap,
+    DstOverlap,
+    Every,
+    Once,
+    Repeat,
+    explain,
+    normal_form,
+)
 from onthedot.wire import fields as f
 from onthedot.wire.fields import about
+from onthedot.wire.schedules import ScheduleFields
 
 
 class BackoffIn(Struct, kw_only=True, forbid_unknown_fields=True, rename="camel"):
@@ -48,7 +58,7 @@ OnFailureField = Annotated[
 ]
 
 
-class JobFields(Struct, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+class JobFields(ScheduleFields, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """What may be said of a job. One of handlerUrl and handler; at most one of cronExpr, every,
     runAt, delay, schedule.
     """
@@ -59,14 +69,6 @@ class JobFields(Struct, kw_only=True, forbid_unknown_fields=True, rename="camel"
     handler_url: f.HandlerUrl | UnsetType | None = UNSET
     handler: f.Handler | UnsetType | None = UNSET
     payload: f.Payload | UnsetType = UNSET
-    cron_expr: f.CronExpr | UnsetType | None = UNSET
-    every: f.EveryField | UnsetType | None = UNSET
-    run_at: f.RunAt | UnsetType | None = UNSET
-    delay: f.Delay | UnsetType | None = UNSET
-    schedule: f.ScheduleText | UnsetType | None = UNSET
-    timezone: f.Timezone | UnsetType = UNSET
-    dst_gap: f.DstGapField | UnsetType | None = UNSET
-    dst_overlap: f.DstOverlapField | UnsetType | None = UNSET
     timeout: f.Timeout | UnsetType = UNSET
     retries: f.Retries | UnsetType = UNSET
     backoff: BackoffField | UnsetType = UNSET
@@ -118,7 +120,9 @@ InstantText = Annotated[
 
 
 class JobOut(Struct, kw_only=True, frozen=True, rename="camel"):
-    """A job as it is now. A `delay` is shown as runAt, a `schedule` as cronExpr."""
+    """A job as it is now. A `delay` is shown as runAt, a `schedule` as it was written; `normalised`
+    is the one form in which each is kept.
+    """
 
     job_id: str
     key: str | None
@@ -132,7 +136,15 @@ class JobOut(Struct, kw_only=True, frozen=True, rename="camel"):
     every: Seconds | None
     run_at: InstantText | None
     delay: Seconds | None = None
-    schedule: str | None = None
+    schedule: str | None
+    sentence: Annotated[
+        str | None,
+        Meta(description="The schedule in words.", examples=["At 09:00 on Monday (UTC)"]),
+    ]
+    normalised: Annotated[
+        str | None,
+        Meta(description="The schedule in its normal form.", examples=["0 9 * * MON"]),
+    ]
     timezone: str
     dst_gap: DstGap | None
     dst_overlap: DstOverlap | None
@@ -168,7 +180,8 @@ def job_out(job: Job, job_id: str, *, now: Instant) -> JobOut:
     """A job as people see it. The payload stays the text it was."""
     d = job.definition
     schedule = d.schedule
-    cron = schedule if isinstance(schedule, Cron) else None
+    named = schedule if d.schedule_text is None else None
+    rules = schedule if isinstance(schedule, Cron | Repeat) else None
     return JobOut(
         job_id=job_id,
         key=d.key,
@@ -178,12 +191,15 @@ def job_out(job: Job, job_id: str, *, now: Instant) -> JobOut:
         handler_url=d.handler_url or None,
         handler=d.handler or None,
         payload=Raw(d.payload.encode()),
-        cron_expr=None if cron is None else cron.expression,
-        every=seconds(schedule.every_us) if isinstance(schedule, Every) else None,
-        run_at=format_instant(schedule.at) if isinstance(schedule, Once) else None,
+        cron_expr=named.expression if isinstance(named, Cron) else None,
+        every=seconds(named.every_us) if isinstance(named, Every) else None,
+        run_at=format_instant(named.at) if isinstance(named, Once) else None,
+        schedule=d.schedule_text,
+        sentence=None if schedule is None else explain(schedule),
+        normalised=None if schedule is None else normal_form(schedule),
         timezone=d.timezone,
-        dst_gap=None if cron is None else cron.dst_gap,
-        dst_overlap=None if cron is None else cron.dst_overlap,
+        dst_gap=None if rules is None else rules.dst_gap,
+        dst_overlap=None if rules is None else rules.dst_overlap,
         timeout=seconds(d.timeout_us),
         retries=d.retries,
         backoff=_backoff_out(d.backoff),

@@ -23,7 +23,9 @@ from onthedot.wire.fields import PAYLOAD_BYTES_MAX
 S = TypeVar("S", bound=Struct)
 
 DEPTH_MAX: Final = 100
-SET_BY_SERVER: Final = frozenset({"jobId", "version", "nextRunAt", "createdAt", "updatedAt"})
+SET_BY_SERVER: Final = frozenset(
+    {"jobId", "version", "sentence", "normalised", "nextRunAt", "createdAt", "updatedAt"}
+)
 
 _SHOWN_MAX: Final = 40
 # A text that never ends is taken to the end: trying again from each quote in it took minutes.

@@ -20,6 +20,9 @@ class Problem(Struct, kw_only=True, frozen=True, rename="camel"):
     detail: Annotated[str, Meta(examples=["minute '75' in '75 * * * *' is out of range 0-59"])]
     hint: Annotated[str, Meta(description="The next step.")]
     field: Annotated[str, Meta(description="What is at fault.")] | UnsetType = UNSET
+    position: (
+        Annotated[int, Meta(description="The character of the field at fault, from 1.")] | UnsetType
+    ) = UNSET
     run_status: (
         Annotated[Status, Meta(description="How the run ended, if it is over.")] | UnsetType
     ) = UNSET

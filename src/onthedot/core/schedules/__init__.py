@@ -1,24 +1,37 @@
-"""When a job is due: cron expressions and intervals, as pure functions of instants."""
+"""When a job is due: cron expressions, intervals and more, as pure functions of instants."""
 
 from onthedot.core.schedules.cron import Cron
-from onthedot.core.schedules.cron_program import DstGap, DstOverlap
 from onthedot.core.schedules.every import EVERY_MIN, Every
-from onthedot.core.schedules.reading import read_schedule
+from onthedot.core.schedules.once import Once
+from onthedot.core.schedules.preview import Coming, coming
+from onthedot.core.schedules.reading import read_cron, read_schedule
+from onthedot.core.schedules.repeat import Repeat, Step
 from onthedot.core.schedules.span import COUNT_MAX, Schedule, Span, latest, span
-from onthedot.core.schedules.spec import explain, from_spec, to_spec
+from onthedot.core.schedules.spec import from_spec, to_spec
+from onthedot.core.schedules.terms import Terms
+from onthedot.core.schedules.wall import DstGap, DstOverlap
+from onthedot.core.schedules.words import explain, normal_form
 
 __all__ = [
     "COUNT_MAX",
     "EVERY_MIN",
+    "Coming",
     "Cron",
     "DstGap",
     "DstOverlap",
     "Every",
+    "Once",
+    "Repeat",
     "Schedule",
     "Span",
+    "Step",
+    "Terms",
+    "coming",
     "explain",
     "from_spec",
     "latest",
+    "normal_form",
+    "read_cron",
     "read_schedule",
     "span",
     "to_spec",

@@ -15,9 +15,10 @@ from typing import Final
 
 from onthedot.core.instants import INSTANT_MAX, SECOND, Instant
 from onthedot.core.schedules.cron_fields import Fields, invalid, read_fields
-from onthedot.core.schedules.cron_program import DstGap, DstOverlap, Program
+from onthedot.core.schedules.cron_program import Program
 from onthedot.core.schedules.cron_text import normalise, resolved, uses_hash
 from onthedot.core.schedules.cron_words import sentence
+from onthedot.core.schedules.wall import DstGap, DstOverlap
 from onthedot.core.schedules.zones import zone_named, zone_of
 from onthedot.errors import NeverFires
 
@@ -75,6 +76,10 @@ class Cron:
         """How many due instants lie in [first, last]; None when more than `limit`."""
         end = min(last // SECOND, _SECOND_MAX)
         return self._made().count(max(-(-first // SECOND), 0), end, limit=limit)
+
+    def makes_up(self, due: Instant) -> bool:
+        """Whether a due instant stands for times that a gap swallowed."""
+        return self._made().is_made_up(due // SECOND)
 
     def explain(self) -> str:
         """One sentence in English, such as 'At 02:30 every day (Europe/Berlin)'."""

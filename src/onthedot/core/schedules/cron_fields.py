@@ -112,7 +112,18 @@ class Place(NamedTuple):
 
     def refuse(self, item: str, why: str, hint: str = "") -> InvalidCron:
         message = f"{self.field.name} {item!r} in {self.expression!r} {why}"
-        return invalid(message, hint or self.field.hint)
+        error = invalid(message, hint or self.field.hint)
+        error.position = self._position(item)
+        return error
+
+    def _position(self, item: str) -> int:
+        """Of an item of this field, in the expression as the message shows it."""
+        parts = self.expression.split(" ")
+        fields = layout(parts)
+        assert fields is not None, self.expression
+        place = fields.index(self.field)
+        before = sum(len(part) + 1 for part in parts[:place])
+        return before + max(0, parts[place].find(item)) + 1
 
 
 def invalid(message: str, hint: str) -> InvalidCron:

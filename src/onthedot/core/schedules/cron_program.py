@@ -8,21 +8,15 @@ found in the calendar alone, and only at a change do the rules for gaps and over
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 from onthedot.core.schedules.cron_days import DaySet
 from onthedot.core.schedules.cron_fields import Fields
+from onthedot.core.schedules.wall import DAY_S, GAP_S_MAX, MINUTE_S, DstGap, DstOverlap
 from onthedot.core.schedules.zones import Segment, Zone
 
-DstGap = Literal["after", "before", "skip"]
-DstOverlap = Literal["first", "second", "both"]
-
-_DAY_S: Final = 86_400
-_MINUTE_S: Final = 60
-# Debian cron takes a jump this long for a correction of the clock, not for daylight saving.
-_GAP_S_MAX: Final = 3 * 3600
 # More than any two offsets of a zone differ by.
-_FAR_S: Final = 2 * _DAY_S
+_FAR_S: Final = 2 * DAY_S
 
 
 class _Window(NamedTuple):
@@ -108,6 +102,11 @@ class Program:
                 first = end
         return None
 
+    def is_made_up(self, due: int) -> bool:
+        """Whether a due second makes up for what a gap swallowed."""
+        before = self._zone.segment(due - 1 if self._gap == "after" else due)
+        return self._made_up(before, due) == due
+
     def _window_at(self, second: int) -> _Window:
         segment = self._zone.segment(second)
         start, end, offset, before, after = segment
@@ -117,7 +116,7 @@ class Program:
         if after < offset and self._overlap == "second":
             end -= offset - after
         if after > offset and self._gap == "before":
-            end -= _MINUTE_S
+            end -= MINUTE_S
         return _Window(start, end, offset, wall_first, segment)
 
     def _made_up(self, segment: Segment, start: int) -> int | None:
@@ -125,9 +124,9 @@ class Program:
         `start` on. However many they are, they make one occurrence.
         """
         shift = segment.after - segment.offset
-        if not 0 < shift < _GAP_S_MAX or self._gap == "skip":
+        if not 0 < shift < GAP_S_MAX or self._gap == "skip":
             return None
-        due = segment.end if self._gap == "after" else segment.end - _MINUTE_S
+        due = segment.end if self._gap == "after" else segment.end - MINUTE_S
         if due < start:
             return None
         swallowed = self._first_wall(segment.end + segment.offset)
@@ -137,7 +136,7 @@ class Program:
 
     def _first_wall(self, wall: int) -> int | None:
         """The first matching reading, from `wall` on, of a clock that never changes."""
-        day, second = divmod(wall, _DAY_S)
+        day, second = divmod(wall, DAY_S)
         if second > self._last_second:
             day, second = day + 1, 0
         match = self._days.first(day)
@@ -145,20 +144,20 @@ class Program:
             return None
         minutes, seconds = self._minutes, self._seconds
         if match != day:
-            return match * _DAY_S + minutes[0] * 60 + seconds[0]
+            return match * DAY_S + minutes[0] * 60 + seconds[0]
         # The first minute whose first second is not over yet.
         index = bisect_left(minutes, -((seconds[0] - second) // 60))
         if len(seconds) > 1 and index:
             late = second - minutes[index - 1] * 60
             if late <= seconds[-1]:
                 return wall - late + seconds[bisect_left(seconds, late)]
-        return day * _DAY_S + minutes[index] * 60 + seconds[0]
+        return day * DAY_S + minutes[index] * 60 + seconds[0]
 
     def _count_walls(self, first: int, end: int) -> int:
         """How many readings in [first, end) match, on a clock that never changes."""
         if first >= end:
             return 0
-        (day, second), (last_day, last_second) = divmod(first, _DAY_S), divmod(end, _DAY_S)
+        (day, second), (last_day, last_second) = divmod(first, DAY_S), divmod(end, DAY_S)
         days = self._days
         total = days.count(day, last_day) * len(self._minutes) * len(self._seconds)
         if days.first(day) == day:

@@ -21,9 +21,9 @@ from onthedot.core.schedules.cron_fields import (
     read_range,
     read_step,
 )
+from onthedot.core.schedules.terms import LENGTH_MAX
 from onthedot.errors import InvalidCron, RebootUnsupported
 
-LENGTH_MAX: Final = 256
 _BLANKS: Final = " \t"
 _NICKNAMES: Final = {
     "@yearly": "0 0 1 1 *",

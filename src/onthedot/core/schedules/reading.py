@@ -1,38 +1,68 @@
-"""A schedule from its text: a cron expression, or `@every 90s`, which is an interval."""
+"""A schedule from its text: cron, an interval, an instant, a repetition, or plain English."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from typing import Final
 
-from onthedot.core.instants import DAY, HOUR, MILLISECOND, MINUTE, SECOND
+from onthedot.core.instants import DAY, HOUR, MILLISECOND, MINUTE, SECOND, parse_instant
 from onthedot.core.schedules.cron import Cron
 from onthedot.core.schedules.cron_fields import invalid
-from onthedot.core.schedules.cron_program import DstGap, DstOverlap
-from onthedot.core.schedules.cron_text import LENGTH_MAX
 from onthedot.core.schedules.every import Every
+from onthedot.core.schedules.iso import is_iso, read_iso
+from onthedot.core.schedules.moments import local_instant
+from onthedot.core.schedules.once import Once
 from onthedot.core.schedules.span import Schedule
-from onthedot.errors import InvalidDuration
+from onthedot.core.schedules.terms import LENGTH_MAX, Terms, refusal
+from onthedot.errors import Invalid, InvalidDuration, InvalidSchedule
 
 _NICKNAME: Final = "@every"
 _UNITS: Final = {"d": DAY, "h": HOUR, "m": MINUTE, "s": SECOND, "ms": MILLISECOND}
 _NUMBER: Final = frozenset("0123456789.")
+_CRON: Final = frozenset("0123456789*/-,?+#LWH()")
 _DIGITS_MAX: Final = 12
+_KINDS: Final = "Give cron ('0 9 * * MON-FRI'), a duration ('PT15M') or an instant."
 
 
-def read_schedule(
-    text: str,
-    timezone: str = "UTC",
-    *,
-    dst_gap: DstGap | None = None,
-    dst_overlap: DstOverlap | None = None,
-    seed: str | None = None,
-) -> Schedule:
-    """The schedule that a text stands for. The zone and its rules are for cron alone."""
+def read_schedule(text: str, terms: Terms) -> Schedule | Once:
+    """The schedule that any text stands for: the field `schedule`."""
+    if len(text) > LENGTH_MAX:
+        shown = f"{text[:32]!r}... has {len(text)} characters, at most {LENGTH_MAX} are read"
+        hint = "Say it shorter, or make several jobs."
+        raise InvalidSchedule(f"schedule {shown}", hint=hint, field="schedule")
+    plain = text.strip()
+    try:
+        if plain.startswith("@") or _is_cron(plain):
+            return read_cron(text, terms)
+    except Invalid as error:
+        if error.field == "cronExpr":
+            error.field = "schedule"
+        raise
+    if is_iso(plain):
+        return read_iso(plain, terms)
+    if plain[:4].isdigit() and plain[4:5] == "-":
+        return _instant(plain, terms)
+    raise refusal(plain, 1, "is not understood", _KINDS)
+
+
+def read_cron(text: str, terms: Terms) -> Cron | Every:
+    """A cron expression, or `@every 90s`, which is an interval: the field `cronExpr`."""
     words = text[: LENGTH_MAX + 1].split()
     if words and words[0] == _NICKNAME and len(text) <= LENGTH_MAX:
         return _interval(text.strip(), "".join(words[1:]))
+    _, timezone, dst_gap, dst_overlap, seed = terms
     return Cron.parse(text, timezone, dst_gap=dst_gap, dst_overlap=dst_overlap, seed=seed)
+
+
+def _is_cron(text: str) -> bool:
+    """Whether the first two fields are made of what minutes and hours are made of."""
+    fields = text.split()[:2]
+    return "*" in text or not text or all(map(_CRON.issuperset, fields))
+
+
+def _instant(text: str, terms: Terms) -> Once:
+    local = local_instant(text, terms.timezone)
+    return Once(parse_instant(text, field="schedule") if local is None else local)
 
 
 def _interval(text: str, duration: str) -> Every:

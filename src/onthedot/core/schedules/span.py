@@ -8,8 +8,10 @@ from typing import Final
 from onthedot.core.instants import INSTANT_MAX, Instant
 from onthedot.core.schedules.cron import Cron
 from onthedot.core.schedules.every import Every
+from onthedot.core.schedules.repeat import Repeat
 
-Schedule = Cron | Every
+Schedule = Cron | Every | Repeat
+"""Those that recur."""
 
 COUNT_MAX: Final = 100_000
 

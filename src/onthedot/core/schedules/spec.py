@@ -1,26 +1,25 @@
-"""Schedules as plain JSON values, for the store, and as a sentence, for people."""
+"""Schedules as plain JSON values, for the store."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from onthedot.core.durations import format_duration
-from onthedot.core.instants import DAY, HOUR, MINUTE, SECOND
 from onthedot.core.schedules.cron import Cron
 from onthedot.core.schedules.every import Every
+from onthedot.core.schedules.repeat import Repeat, Step
 from onthedot.core.schedules.span import Schedule
 
-_UNITS: Final = ((DAY, "day"), (HOUR, "hour"), (MINUTE, "minute"), (SECOND, "second"))
-
-
 _CRON_EXTRAS: Final = ("dst_gap", "dst_overlap", "plain")
+_REPEAT_EXTRAS: Final = ("dst_gap", "dst_overlap", "times", "after_start")
 
 
 def to_spec(schedule: Schedule) -> dict[str, str | int]:
     """Canonical: equal schedules have equal specs. What is not said keeps its first meaning."""
     if isinstance(schedule, Every):
         return {"every": schedule.every_us}
+    if isinstance(schedule, Repeat):
+        return _repeat_spec(schedule)
     spec: dict[str, str | int] = {"cron": schedule.expression, "timezone": schedule.timezone}
     extras = {name: getattr(schedule, name) for name in _CRON_EXTRAS}
     return spec | {name: value for name, value in extras.items() if value is not None}
@@ -30,6 +29,8 @@ def from_spec(spec: Mapping[str, str | int]) -> Schedule:
     """The schedule of a spec that `to_spec` made; it was checked when it came in."""
     if "every" in spec:
         return Every(int(spec["every"]))
+    if "start" in spec:
+        return _repeat_from(spec)
     extras: dict[str, Any] = {name: spec[name] for name in _CRON_EXTRAS if name in spec}
     return Cron(_as_read(str(spec["cron"])), str(spec["timezone"]), **extras)
 
@@ -40,12 +41,13 @@ def _as_read(expression: str) -> str:
     return expression.upper() if "l" in expression or "w" in expression else expression
 
 
-def explain(schedule: Schedule) -> str:
-    """One sentence in English: 'every 15 minutes', 'At 02:30 every day (Europe/Berlin)'."""
-    if isinstance(schedule, Cron):
-        return schedule.explain()
-    for size, name in _UNITS:
-        if schedule.every_us % size == 0:
-            amount = schedule.every_us // size
-            return f"every {name}" if amount == 1 else f"every {amount} {name}s"
-    return f"every {format_duration(schedule.every_us)}"
+def _repeat_spec(repeat: Repeat) -> dict[str, str | int]:
+    spec: dict[str, str | int] = {"start": repeat.start, "timezone": repeat.timezone}
+    said = {**repeat.step._asdict(), **{name: getattr(repeat, name) for name in _REPEAT_EXTRAS}}
+    return spec | {name: value for name, value in said.items() if value}
+
+
+def _repeat_from(spec: Mapping[str, str | int]) -> Repeat:
+    step: dict[str, Any] = {name: spec[name] for name in Step._fields if name in spec}
+    extras: dict[str, Any] = {name: spec[name] for name in _REPEAT_EXTRAS if name in spec}
+    return Repeat(int(spec["start"]), Step(**step), str(spec["timezone"]), **extras)

@@ -1,0 +1,98 @@
+"""A schedule tried out: what it says, and when it would be due."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from onthedot.core.instants import Instant, format_instant, parse_instant
+from onthedot.core.model import Definition
+from onthedot.core.schedules import coming, explain, normal_form
+from onthedot.core.schedules.preview import Mark
+from onthedot.errors import Invalid
+from onthedot.wire import fields as f
+from onthedot.wire.fields import about
+from onthedot.wire.jobs import InstantText
+from onthedot.wire.schedules import ScheduleFields, given_or_none, scheduled
+
+COUNT_MAX: Final = 1000
+COUNT_DEFAULT: Final = 5
+
+Count = Annotated[
+    int,
+    about(
+        "How many instants.",
+        f"a whole number from 1 to {COUNT_MAX}",
+        ge=1,
+        le=COUNT_MAX,
+        default=COUNT_DEFAULT,
+    ),
+]
+JobName = Annotated[
+    str,
+    about("Key or name of the job, from which `H` takes its values.", "text", max_length=200),
+]
+
+
+class PreviewIn(ScheduleFields, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    """A schedule, said as in a job, and how much of it to show."""
+
+    job: JobName | UnsetType = UNSET
+    after: f.After | UnsetType = UNSET
+    count: Count | UnsetType = UNSET
+
+
+class ComingOut(Struct, kw_only=True, frozen=True, rename="camel"):
+    """`at` is when it would be due, `nominal` what the schedule names."""
+
+    at: InstantText
+    nominal: InstantText
+    marks: Annotated[
+        tuple[Mark, ...],
+        Meta(
+            description="`dstGap`: makes up for times that a change of the clocks leaves out. "
+            "`dstOverlapFirst`, `dstOverlapSecond`: in an hour that comes twice."
+        ),
+    ]
+
+
+class PreviewOut(Struct, kw_only=True, frozen=True, rename="camel"):
+    """What a schedule says in words and in its normal form, and the instants to come."""
+
+    sentence: str
+    normalised: str
+    timezone: str
+    instants: list[ComingOut]
+
+
+def preview_of(asked: PreviewIn, *, now: Instant) -> PreviewOut:
+    """An interval without a start of its own is counted from `after`."""
+    text = given_or_none(asked.after)
+    after = now if text is None else parse_instant(text, field="after")
+    definition = scheduled(Definition(name=given_or_none(asked.job) or ""), asked, now=after)
+    if definition.schedule is None:
+        raise Invalid(
+            "there is no schedule to show",
+            hint="Give one of cronExpr, every, runAt, delay and schedule.",
+            field="schedule",
+        )
+    count = COUNT_DEFAULT if isinstance(asked.count, UnsetType) else asked.count
+    return preview_out(definition, after, count, anchor=after)
+
+
+def preview_out(
+    definition: Definition, after: Instant, count: int, *, anchor: Instant
+) -> PreviewOut:
+    """What a definition's schedule says, and what it would be due at."""
+    schedule = definition.schedule
+    assert schedule is not None, definition
+    return PreviewOut(
+        sentence=explain(schedule),
+        normalised=normal_form(schedule),
+        timezone=definition.timezone,
+        instants=[
+            ComingOut(at=format_instant(at), nominal=format_instant(nominal), marks=marks)
+            for at, nominal, marks in coming(schedule, after, count, anchor=anchor)
+        ],
+    )
