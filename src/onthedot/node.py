@@ -21,7 +21,7 @@ from onthedot.config import Settings
 from onthedot.core.instants import SECOND, Instant
 from onthedot.core.model import Lanes
 from onthedot.errors import CannotStart, LoopEnded, NodeDead, SchemaMismatch, StoreError
-from onthedot.ids import SystemChance
+from onthedot.ids import Chance, SystemChance
 from onthedot.observe.events import log, to_stderr, warn
 from onthedot.observe.health import Health
 from onthedot.observe.tally import Tally
@@ -82,11 +82,13 @@ async def _serve(settings: Settings, on_ready: OnReady | None) -> int:
 
 
 @contextlib.asynccontextmanager
-async def opened(settings: Settings) -> AsyncIterator[tuple[Store, Clock]]:
+async def opened(
+    settings: Settings, chance: Chance | None = None
+) -> AsyncIterator[tuple[Store, Clock]]:
     """The store, and the clock that is its authority. On SQLite the lock file comes first."""
     lock = None if settings.on_postgres else LockFile(settings.database_path)
     try:
-        store = await _open(settings)
+        store = await _open(settings, chance)
         try:
             yield store, await _clock_of(store)
         finally:
@@ -294,7 +296,7 @@ async def _stop_api(api: _Api, task: asyncio.Task[None]) -> None:
     await asyncio.wait([task])
 
 
-async def _open(settings: Settings) -> Store:
+async def _open(settings: Settings, chance: Chance | None) -> Store:
     """An empty database is set up. One of a newer version or of somebody else is refused, and on
     PostgreSQL an older one too: other nodes may be at work on it.
     """
@@ -305,8 +307,8 @@ async def _open(settings: Settings) -> Store:
         if refusal is not None and schema.state not in harmless:
             raise refusal
         if settings.on_postgres:
-            return await _open_postgres(settings)
-        return await open_sqlite(str(settings.database_path))
+            return await _open_postgres(settings, chance)
+        return await open_sqlite(str(settings.database_path), chance=chance)
     except SchemaMismatch as error:
         raise CannotStart(error.message, hint=error.hint, field="database") from error
     except StoreError as error:
@@ -316,11 +318,11 @@ async def _open(settings: Settings) -> Store:
         ) from error
 
 
-async def _open_postgres(settings: Settings) -> Store:
+async def _open_postgres(settings: Settings, chance: Chance | None) -> Store:
     from onthedot.store.postgres import PoolSettings, open_store  # its driver is an extra
 
     pool = PoolSettings(size=settings.pool, prepared=settings.prepared)
-    return await open_store(settings.database, pool=pool)
+    return await open_store(settings.database, chance=chance, pool=pool)
 
 
 def _hints(settings: Settings, clock: Clock) -> Hints | None:

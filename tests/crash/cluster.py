@@ -37,7 +37,7 @@ from tests.crash.load import (
     Traffic,
 )
 from tests.crash.reading import SETTLE_S, history_of, listed_jobs
-from tests.support.postgres import PostgresServer, programs
+from tests.support.postgres import PostgresServer, a_server, programs
 from tests.support.receiver import Receiver
 from tests.support.rest import NoAnswer, Reply, Rest, eventually
 from tests.support.server import START_S, Server
@@ -75,7 +75,7 @@ assert RUNS_A_SECOND >= 200
 def durable() -> PostgresServer:
     """One for all tests; it goes when the session ends."""
     found = programs()
-    server = PostgresServer(found[max(found)], durable=True, tcp=True)
+    server = a_server(found[max(found)], durable=True, tcp=True)
     server.start()
     return server
 

@@ -16,7 +16,7 @@ from onthedot.store.postgres.database import Connection, Database, PoolSettings
 from tests.races.stage import ALONE, PATIENCE_S, Gate, HeldDatabase
 from tests.support.builders import a_job, a_node, claim, every, pause
 from tests.support.clock import ManualClock
-from tests.support.postgres import PostgresServer, drop_database, new_database, programs
+from tests.support.postgres import PostgresServer, a_server, drop_database, new_database, programs
 
 LOCK = "select pg_advisory_xact_lock(7)"
 TRY = "select pg_try_advisory_xact_lock(7)"
@@ -81,7 +81,7 @@ async def test_claims_go_on_although_somebody_froze_while_it_paused_a_job(packag
 
 
 async def test_whoever_takes_nothing_of_its_answer_lets_go_of_its_locks():
-    server = PostgresServer(programs()[max(programs())], tcp=True)
+    server = a_server(programs()[max(programs())], tcp=True)
     server.start()
     locked, free = threading.Event(), threading.Event()
     answers: list[object] = []

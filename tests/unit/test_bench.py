@@ -2,28 +2,48 @@
 
 from __future__ import annotations
 
-from onthedot.bench.population import definitions, due_until
+import pytest
+
+from onthedot.bench.driving import TurnedClock
+from onthedot.bench.population import Dues, definitions
 from onthedot.bench.schedules import measure
-from onthedot.bench.throughput import TurnedClock
-from onthedot.core.schedules import Every
+from onthedot.core.instants import MINUTE, SECOND
+from onthedot.core.schedules import Cron, Every
 
 
 def test_occurrences_are_counted_as_the_schedule_yields_them():
-    jobs = [(0, 10), (3, 7), (50, 10)]
-    listed = []
-    for anchor, every in jobs:
-        due = Every(every * 1_000_000).after(anchor * 1_000_000, anchor=anchor * 1_000_000)
-        while due is not None and due <= 55_000_000:
+    jobs = [(0, Every(10 * SECOND)), (3, Every(7 * SECOND)), (50, Cron.parse("* * * * *"))]
+    dues, listed = Dues(), []
+    for anchor, schedule in jobs:
+        dues.add(anchor * SECOND, schedule)
+        due = schedule.after(anchor * SECOND, anchor=anchor * SECOND)
+        while due is not None and due <= 65 * SECOND:
             listed.append(due)
-            due = Every(every * 1_000_000).after(due, anchor=anchor * 1_000_000)
+            due = schedule.after(due, anchor=anchor * SECOND)
 
-    counted = due_until([(a * 1_000_000, e * 1_000_000) for a, e in jobs], 55_000_000)
+    assert dues.until(65 * SECOND) == len(listed) == 6 + 8 + 1
 
-    assert counted == len(listed) == 12
+
+def test_a_rate_is_that_of_a_day():
+    dues = Dues()
+    dues.add(0, Every(10 * SECOND))
+    dues.add(0, Cron.parse("0 * * * *"))
+
+    assert dues.rate() == pytest.approx(0.1 + 24 / 86_400)
 
 
 def test_the_population_is_the_same_every_time():
     assert list(definitions(50)) == list(definitions(50))
+
+
+def test_the_population_is_mostly_cron_and_a_tenth_is_busy():
+    jobs = [each.schedule for each in definitions(10_000)]
+    crons = [each for each in jobs if isinstance(each, Cron)]
+    busy = [each for each in jobs if isinstance(each, Every) and each.every_us < MINUTE]
+
+    assert len(crons) == pytest.approx(6_000, abs=300)
+    assert len(busy) == pytest.approx(1_000, abs=150)
+    assert len({each.timezone for each in crons}) == 40
 
 
 def test_an_instant_came_with_the_turn_that_reached_it():

@@ -3,52 +3,179 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from onthedot import config
 from onthedot.cli import output
-from onthedot.errors import WrongUse
 
 if TYPE_CHECKING:
-    from onthedot.bench.throughput import Throughput
+    from onthedot.bench.figures import Found
+    from onthedot.bench.handlers import Kind, Opened
+    from onthedot.bench.place import Place
+    from onthedot.clock import Clock
     from onthedot.store.contract import Store
+
+    Measuring = Callable[[Place], Awaitable[Found]]
+
+BAR = 24
+_SHARED = (
+    click.option("--store", "kind", type=click.Choice(["sqlite", "postgres"]), default="sqlite"),
+    click.option("--database", help="An empty database, or one that a bench has made."),
+    click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object."),
+)
+_HANDLER = click.option(
+    "--handler",
+    type=click.Choice(["none", "function", "http"]),
+    default="function",
+    show_default=True,
+    help="What the runs call: nothing (the engine's own figure), a coroutine that does nothing in "
+    "a runner process, or a receiver that answers 200.",
+)
+
+
+def _seconds(default: float) -> Callable[..., Any]:
+    return click.option(
+        "--seconds", type=click.FloatRange(1, 3_600), default=default, show_default=True
+    )
+
+
+def _shared(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(_SHARED):
+        command = option(command)
+    return command
 
 
 @click.group()
 def bench() -> None:
-    """Measure onthedot on this machine, with every guarantee on."""
+    """Measure onthedot on this machine, with every guarantee on.
+
+    The configured database is used if it is empty or was made by a bench; else a temporary one is:
+    an SQLite file, or a PostgreSQL of its own if the extra `bench` is installed. The ledger is
+    counted in the end; exit code 1 if anything was lost or recorded twice.
+    """
 
 
 @bench.command()
-@click.option("--store", "kind", type=click.Choice(["sqlite", "postgres"]), default="sqlite")
-@click.option("--seconds", type=click.FloatRange(1, 3_600), default=10.0, show_default=True)
-@click.option("--handler", type=click.Choice(["none"]), default="none", show_default=True)
+@_shared
+@_HANDLER
+@_seconds(10)
 @click.option("--jobs", type=click.IntRange(1_000, 10_000_000), default=500_000, show_default=True)
-@click.option("--database", help="An empty database; default: a temporary file, or the setting.")
-@click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
-def throughput(**options: object) -> int:
-    """Fire recurring schedules as fast as they can be fired, and count the ledger afterwards.
-
-    Only the HTTP call is replaced, by a handler that does nothing. The database must be empty; it
-    is brought to our schema, and the ledger is left in it.
+def throughput(handler: Kind, seconds: float, jobs: int, **place: Any) -> int:
+    """Fire recurring schedules as fast as they can be fired.
 
     \b
     Examples:
       onthedot bench throughput --seconds 20
-      onthedot bench throughput --store postgres --database postgresql:///bench --json
+      onthedot bench throughput --store postgres --handler none --json
     """
-    from onthedot.bench.place import bench_settings
-    from onthedot.roles.running import run
+    from onthedot.bench.throughput import measure
 
-    named = config.load({"database": options["database"]})
-    with bench_settings(named, str(options["kind"])) as settings:
-        output.note(f"database: {output.without_password(settings.database)}")
-        seconds, jobs = float(str(options["seconds"])), int(str(options["jobs"]))
-        found = run(_measured(settings, seconds, jobs))
-    _show(found, as_json=bool(options["as_json"]))
-    return 0 if found.lost == 0 and found.recorded_twice == 0 else 1
+    async def measured(store: Store, clock: Clock, called: Opened) -> Found:
+        return await measure(store, called, seconds=seconds, jobs=jobs, say=_say)
+
+    return _bench(_at(measured, handler), **place)
+
+
+@bench.command()
+@_shared
+@_HANDLER
+@_seconds(10)
+@click.option("--rate", type=click.IntRange(1, 100_000), default=1_000, show_default=True)
+def lateness(handler: Kind, seconds: float, rate: int, **place: Any) -> int:
+    """See how late runs start when so many fall due every second, by the real clock.
+
+    \b
+    Examples:
+      onthedot bench lateness --rate 1000
+      onthedot bench lateness --rate 20000 --store postgres --seconds 30
+    """
+    from onthedot.bench.lateness import measure
+
+    async def measured(store: Store, clock: Clock, called: Opened) -> Found:
+        return await measure(store, clock, called, rate=rate, seconds=seconds, say=_say)
+
+    return _bench(_at(measured, handler, noting=True), **place)
+
+
+@bench.command()
+@_shared
+@_HANDLER
+@_seconds(10)
+@click.option(
+    "--schedules", type=click.IntRange(1_000, 100_000_000), default=1_000_000, show_default=True
+)
+def scale(handler: Kind, seconds: float, schedules: int, **place: Any) -> int:
+    """Load many schedules in bulk and fire them, beside 100,000 of them.
+
+    \b
+    Examples:
+      onthedot bench scale --schedules 10000000 --store postgres
+    """
+    from onthedot.bench.scale import measure
+
+    return _bench(
+        lambda found: measure(found, handler, seconds=seconds, schedules=schedules, say=_say),
+        **place,
+    )
+
+
+@bench.command()
+@_shared
+@_seconds(10)
+@click.option("--jobs", type=click.IntRange(1_000, 10_000_000), default=100_000, show_default=True)
+def http(seconds: float, jobs: int, **place: Any) -> int:
+    """Call a receiver on this machine as fast as it can be called.
+
+    \b
+    Examples:
+      onthedot bench http --seconds 20
+    """
+    from onthedot.bench.throughput import measure
+
+    async def measured(store: Store, clock: Clock, called: Opened) -> Found:
+        return await measure(store, called, seconds=seconds, jobs=jobs, say=_say)
+
+    return _bench(_at(measured, "http"), **place)
+
+
+@bench.command()
+@_shared
+@_HANDLER
+@_seconds(20)
+@click.option(
+    "--schedules", type=click.IntRange(1, 100_000_000), default=1_000_000, show_default=True
+)
+def idle(handler: Kind, seconds: float, schedules: int, **place: Any) -> int:
+    """See what many schedules cost of which none is due.
+
+    \b
+    Examples:
+      onthedot bench idle --schedules 1000000
+    """
+    from onthedot.bench.idle import measure
+
+    async def measured(store: Store, clock: Clock, called: Opened) -> Found:
+        return await measure(store, clock, called, seconds=seconds, schedules=schedules, say=_say)
+
+    return _bench(_at(measured, handler), **place)
+
+
+@bench.command()
+@_shared
+@click.option("--kills", type=click.IntRange(1, 1_000), default=3, show_default=True)
+def recovery(kills: int, **place: Any) -> int:
+    """Kill a server with -9, and see how long the work stands still.
+
+    \b
+    Examples:
+      onthedot bench recovery --store postgres --kills 10
+    """
+    from onthedot.bench.recovery import measure
+
+    return _bench(lambda found: measure(found, kills=kills, say=_say), **place)
 
 
 @bench.command()
@@ -97,55 +224,57 @@ def schedules(steps: int, as_json: bool) -> None:
         output.data(f"{name:26} {value}")
 
 
-async def _measured(settings: config.Settings, seconds: float, jobs: int) -> Throughput:
-    from onthedot.bench.throughput import measure
-    from onthedot.node import opened
+def _at(
+    measured: Callable[[Store, Clock, Opened], Awaitable[Found]],
+    handler: str,
+    *,
+    noting: bool = False,
+) -> Measuring:
+    """A bench of one node in this process, with its store and what its runs call."""
 
-    async with opened(settings) as (store, _):
-        await _refuse_used(store, output.without_password(settings.database))
-        return await measure(store, seconds=seconds, jobs=jobs, say=_say)
+    async def measuring(place: Place) -> Found:
+        from onthedot.bench.handlers import opened
 
+        async with (
+            place.store() as (store, clock),
+            opened(cast("Kind", handler), noting=noting) as called,
+        ):
+            return await measured(store, clock, called)
 
-async def _refuse_used(store: Store, url: str) -> None:
-    if await store.jobs.page(before=None, limit=1):
-        raise WrongUse(
-            f"the database {url} is in use: it has jobs",
-            hint="A bench needs an empty one: createdb bench, then --database postgresql:///bench",
-            field="database",
-        )
-
-
-def _say(text: str) -> None:
-    """Progress on one line of a terminal; a log would only be filled by it."""
-    if sys.stderr.isatty():
-        click.echo(f"\r\x1b[K{text}", err=True, nl=False)
+    return measuring
 
 
-def _show(found: Throughput, *, as_json: bool) -> None:
-    figures = _figures(found)
+def _bench(measuring: Measuring, *, kind: str, database: str | None, as_json: bool) -> int:
+    from onthedot.roles.running import run
+
+    async def everything() -> Found:
+        from onthedot.bench.place import a_place
+
+        async with a_place(config.load({"database": database}), kind) as place:
+            _introduce(place)
+            return await measuring(place)
+
+    found = run(everything())
     if sys.stderr.isatty():
         click.echo("\r\x1b[K", err=True, nl=False)
+    figures = found.figures()
     if as_json:
         output.data_json(figures)
-        return
-    for name, value in figures.items():
-        output.data(f"{name:26} {value}")
+    else:
+        for name, value in figures.items():
+            output.data(f"{name:26} {output.MISSING if value is None else value}")
+    return 0 if found.is_sound else 1
 
 
-def _figures(found: Throughput) -> dict[str, float | int | None]:
-    late = found.lateness_s or [0.0]
-    costs, runs = found.costs, max(1, found.all_runs)
-    return {
-        "runsPerSecond": round(found.runs / found.seconds),
-        "p50LatenessMs": round(late[len(late) // 2] * 1e3, 2),
-        "p99LatenessMs": round(late[int(len(late) * 0.99)] * 1e3, 2),
-        "rowVersionsPerRun": None if costs is None else round(costs.row_versions / runs, 3),
-        "walBytesPerRun": None if costs is None else round(costs.wal_bytes / runs),
-        "lost": found.lost,
-        "recordedTwice": found.recorded_twice,
-        "runs": found.runs,
-        "seconds": round(found.seconds, 2),
-        "schedules": found.jobs,
-        "schedulesLoadedPerSecond": round(found.jobs / found.load_seconds),
-        "pythonMicrosPerRun": round(found.python_us_per_run, 1),
-    }
+def _introduce(place: Place) -> None:
+    if place.passed_over:
+        output.note(f"The configured database is left alone: {place.passed_over}")
+    output.note(f"database: {output.without_password(place.settings.database)}")
+    output.note("settings: " + ", ".join(f"{name} {value}" for name, value in place.about.items()))
+
+
+def _say(text: str, share: float) -> None:
+    """Progress on one line of a terminal; a log would only be filled by it."""
+    if sys.stderr.isatty():
+        bar = "#" * round(BAR * min(1.0, share))
+        click.echo(f"\r\x1b[K[{bar:<{BAR}}] {text}", err=True, nl=False)

@@ -152,6 +152,11 @@ class Incarnation:
         return self._finisher.pending
 
     @property
+    def unfinished(self) -> int:
+        """Runs that have been started and that the store does not know the end of."""
+        return len(self._holding.under_way) + self.outcomes
+
+    @property
     def unstarted(self) -> int:
         """Runs whose instant has come and that wait for a slot."""
         return self._holding.due

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.util import find_spec
@@ -104,6 +105,42 @@ async def upgrade(url: str, *, prepared: bool = True) -> Schema:
         if lock is not None:
             lock.close()
     return before
+
+
+async def begin_anew(url: str) -> None:
+    """Empty a database of ours: everything in it is lost. For benches, on what they have made."""
+    path = _file(url)
+    if path is None:
+        await _begin_anew_postgres(url)
+        return
+    for each in (path, *(path.with_name(path.name + more) for more in ("-wal", "-shm"))):
+        each.unlink(missing_ok=True)
+
+
+async def settings_of(url: str) -> dict[str, str]:
+    """What decides how quick and how safe the database is."""
+    if _file(url) is not None:
+        return {"sqlite": sqlite3.sqlite_version, "journal": "wal", "synchronous": "full"}
+    from onthedot.store.postgres.database import Database, PoolSettings  # noqa: PLC0415
+    from onthedot.store.postgres.statements import SQL  # noqa: PLC0415
+
+    database = await Database.open(url, PoolSettings(size=1))
+    try:
+        rows = await database.rows(SQL["inspect.settings"])
+    finally:
+        await database.close()
+    return {str(name): str(value) for name, value in rows}
+
+
+async def _begin_anew_postgres(url: str) -> None:
+    from onthedot.store.postgres.database import Database, PoolSettings  # noqa: PLC0415
+    from onthedot.store.postgres.statements import SQL  # noqa: PLC0415
+
+    database = await Database.open(url, PoolSettings(size=1))
+    try:
+        await database.transaction(lambda db: db.execute(SQL["schema.begin_anew"]))
+    finally:
+        await database.close()
 
 
 async def _inspect_postgres(url: str, prepared: bool) -> Schema:

@@ -308,13 +308,22 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What a store has written since it was made, history apart."""
+    """What a store has written since it was made, history apart. `backend`: the process that serves
+    us, if it runs on this machine.
+    """
 
     row_versions: int
     wal_bytes: int
+    transactions: int = 0
+    backend: int | None = None
 
     def __sub__(self, before: Costs) -> Costs:
-        return Costs(self.row_versions - before.row_versions, self.wal_bytes - before.wal_bytes)
+        return Costs(
+            self.row_versions - before.row_versions,
+            self.wal_bytes - before.wal_bytes,
+            self.transactions - before.transactions,
+            self.backend,
+        )
 
 
 class QueueDepth(NamedTuple):

@@ -83,6 +83,10 @@ class FunctionRunner:
         self._assign(under)
         return lambda: self._halt(under)
 
+    @property
+    def pids(self) -> list[int]:
+        return [child.pid for child in self._children if child.pid is not None]
+
     async def close(self) -> None:
         self._closing = True
         for task in self._tasks:

@@ -11,3 +11,9 @@ select exists (
       where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e'
     )
 )
+
+-- name: inspect.settings
+select name, current_setting(name)
+from unnest(array[
+  'server_version', 'fsync', 'synchronous_commit', 'full_page_writes', 'shared_buffers', 'max_wal_size'
+]) name

@@ -80,6 +80,12 @@ select forget_one_offs($1, $2)
 select pg_stat_force_next_flush(), pg_stat_clear_snapshot()
 
 -- name: upkeep.costs
-select coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0)::bigint, (pg_current_wal_lsn() - '0/0')::bigint
-from pg_stat_user_tables
-where relname not like 'history%' and relname <> 'job'
+select
+  (
+    select coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0)::bigint
+    from pg_stat_user_tables
+    where relname not like 'history%' and relname <> 'job'
+  ),
+  (pg_current_wal_lsn() - '0/0')::bigint,
+  (select xact_commit + xact_rollback from pg_stat_database where datname = current_database()),
+  case when coalesce(inet_client_addr() = inet_server_addr(), true) then pg_backend_pid() end

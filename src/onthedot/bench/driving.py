@@ -1,0 +1,141 @@
+"""One node under a bench: how it is started, driven, brought to rest and stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
+from itertools import islice
+
+from onthedot.bench.handlers import Opened
+from onthedot.bench.population import Dues
+from onthedot.clock import Clock
+from onthedot.core.instants import SECOND, Instant
+from onthedot.core.model import Definition
+from onthedot.core.schedules import Cron, Every
+from onthedot.ids import SystemChance
+from onthedot.roles.incarnation import Incarnation, Kit, join
+from onthedot.store.contract import Store
+from onthedot.store.values import NodeFacts
+
+CHUNK = 20_000
+SLOTS = 2_000
+QUIET_S = 0.2
+QUIET_LOOKS = 8
+SETTLE_S = 120.0
+
+Progress = Callable[[str, float], None]
+"""What is being done, and how much of it is done already: 0 to 1."""
+
+
+class TurnedClock:
+    """A clock whose hands the bench turns; durations are real."""
+
+    def __init__(self) -> None:
+        self._now = time.time_ns() // 1_000
+        self.turns: list[tuple[Instant, float]] = [(self._now, time.perf_counter())]
+
+    def now(self) -> Instant:
+        return self._now
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    def turn(self, by_us: int) -> None:
+        self._now += by_us
+        self.turns.append((self._now, time.perf_counter()))
+
+    def came(self, instant: Instant) -> float:
+        """When, in real time, this instant came."""
+        place = bisect_left(self.turns, (instant, 0.0))
+        return self.turns[min(place, len(self.turns) - 1)][1]
+
+
+class BenchNode:
+    """One node, scheduler and worker in one process, as `onthedot serve` runs them."""
+
+    def __init__(self, incarnation: Incarnation, called: Opened) -> None:
+        self.incarnation = incarnation
+        self._called = called
+        self._stop = asyncio.Event()
+        self._working = asyncio.create_task(
+            incarnation.run(self._stop, grace_us=SECOND), name="bench-node"
+        )
+
+    @classmethod
+    async def start(
+        cls, store: Store, clock: Clock, called: Opened, *, slots: int = SLOTS
+    ) -> BenchNode:
+        facts = NodeFacts(
+            boot_id="bench",
+            host="bench",
+            pid=1,
+            roles=("scheduler", "worker"),
+            slots=slots,
+            version="bench",
+        )
+        kit = Kit(
+            store=store,
+            clock=clock,
+            chance=SystemChance(),
+            runner=called.runner,
+            facts=facts,
+            installation="bench",
+            lanes=called.lanes,
+            retention_us=SECOND,
+        )
+        return cls(await join(kit), called)
+
+    @property
+    def is_over(self) -> bool:
+        return self._working.done()
+
+    async def settle(self, *, within_s: float = SETTLE_S) -> None:
+        """Until nothing more is called and nothing is in hand."""
+        end, called, quiet = time.perf_counter() + within_s, -1, 0
+        calls = self._called.runner.calls
+        while quiet < QUIET_LOOKS and time.perf_counter() < end and not self.is_over:
+            still = called == len(calls) and not self.incarnation.unfinished
+            quiet = quiet + 1 if still else 0
+            called = len(calls)
+            self.nudge()
+            await asyncio.sleep(QUIET_S)
+
+    async def stop(self) -> None:
+        self._stop.set()
+        await asyncio.wait([self._working])
+        self._working.result()
+
+    def nudge(self) -> None:
+        self.incarnation.scheduler.loop.nudge()
+        self.incarnation.worker.loop.nudge()
+
+
+async def load(
+    store: Store, population: Iterable[Definition], now: Callable[[], Instant], say: Progress
+) -> Dues:
+    """Create the population by the verb for crowds, each chunk at its own instant.
+
+    Two chunks are under way at a time: while the store is at one, the next is being made.
+    """
+    source, dues, loaded = iter(population), Dues(), 0
+    under_way: set[asyncio.Task[list[int]]] = set()
+    while chunk := list(islice(source, CHUNK)):
+        created = now()
+        under_way.add(asyncio.create_task(_create(store, chunk, created)))
+        for each in chunk:
+            assert isinstance(each.schedule, Cron | Every)
+            dues.add(created, each.schedule)
+        if len(under_way) > 1:
+            done, under_way = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        loaded += len(chunk)
+        say(f"loaded {loaded:,} schedules", 0.0)
+    await asyncio.gather(*under_way)
+    return dues
+
+
+async def _create(store: Store, chunk: list[Definition], now: Instant) -> list[int]:
+    return await store.jobs.create_many(chunk, now=now)

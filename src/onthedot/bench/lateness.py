@@ -1,0 +1,88 @@
+"""How late runs start at a given rate, by the real clock: nothing waits for anything else.
+
+The rate does not depend on how quick the engine is (open loop), so whatever it cannot keep up with
+shows as lateness. What is measured is the moment at which the handler itself began.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Iterator
+from random import Random
+
+from onthedot.bench.driving import BenchNode, Progress, load
+from onthedot.bench.figures import Found, Ledger
+from onthedot.bench.handlers import Opened
+from onthedot.bench.population import PAYLOAD, PRIORITIES, QUEUES, Handler
+from onthedot.bench.probes import Meter, Spent, timer_floor
+from onthedot.clock import Clock
+from onthedot.core.instants import MILLISECOND, SECOND
+from onthedot.core.model import Definition
+from onthedot.core.schedules import Every
+from onthedot.store.contract import Store
+
+SHORTEST_S, LONGEST_S = 5, 15
+STEP_MS = 10
+"""Intervals of 5 to 15 s, 10 ms apart: what was created together falls due spread out."""
+
+_PER_JOB = math.log(LONGEST_S / SHORTEST_S) / (LONGEST_S - SHORTEST_S)
+"""Occurrences a second of such a job, on average."""
+
+SAY_S = 0.5
+
+
+async def measure(
+    store: Store, clock: Clock, called: Opened, *, rate: int, seconds: float, say: Progress
+) -> Found:
+    await store.upkeep.prepare(now=clock.now())
+    jobs = max(1, round(rate / _PER_JOB))
+    dues = await load(store, _population(jobs, called.handler), clock.now, say)
+    node = await BenchNode.start(store, clock, called, slots=max(100, rate))
+    try:
+        await _wait(LONGEST_S, "until all have begun", say)
+        calls = called.runner.calls
+        begun, noted = len(calls), called.noted()
+        meter, spent = await Meter.begin(store, called.runners), Spent()
+        began = time.perf_counter()
+        with timer_floor(spent):
+            await _wait(seconds, f"{rate:,} a second", say)
+        runs, took = len(calls) - begun, time.perf_counter() - began
+        meter.read_processor(spent)
+        await meter.read_costs(spent, store)
+    finally:
+        until = min(clock.now(), node.incarnation.scheduler.claimed_until)
+        await node.stop()
+    totals = await store.ledger.totals(until=until)
+    return Found(
+        runs=runs,
+        seconds=took,
+        lateness_s=called.lateness_s(begun, noted, runs),
+        spent=spent,
+        ledger=Ledger(max(0, dues.until(until) - totals.runs), totals.records - totals.runs),
+        more={"wantedPerSecond": rate, "schedules": jobs},
+    )
+
+
+def _population(jobs: int, handler: Handler) -> Iterator[Definition]:
+    chance = Random(1)
+    steps = (LONGEST_S - SHORTEST_S) * 1_000 // STEP_MS
+    for number in range(jobs):
+        every = SHORTEST_S * SECOND + int(chance.random() * steps) * STEP_MS * MILLISECOND
+        yield Definition(
+            name=f"bench-{number}",
+            handler_url=handler.url,
+            handler=handler.function,
+            schedule=Every(every),
+            payload=PAYLOAD,
+            queue=QUEUES[number % len(QUEUES)],
+            priority=PRIORITIES[number % len(PRIORITIES)],
+        )
+
+
+async def _wait(seconds: float, what: str, say: Progress) -> None:
+    began = time.perf_counter()
+    while (passed := time.perf_counter() - began) < seconds:
+        say(what, passed / seconds)
+        await asyncio.sleep(min(SAY_S, seconds - passed))
