@@ -12,7 +12,11 @@ from onthedot.core.schedules import Cron, Every
 
 
 def test_occurrences_are_counted_as_the_schedule_yields_them():
-    jobs = [(0, Every(10 * SECOND)), (3, Every(7 * SECOND)), (50, Cron.parse("* * * * *"))]
+    jobs: list[tuple[int, Cron | Every]] = [
+        (0, Every(10 * SECOND)),
+        (3, Every(7 * SECOND)),
+        (50, Cron.parse("* * * * *")),
+    ]
     dues, listed = Dues(), []
     for anchor, schedule in jobs:
         dues.add(anchor * SECOND, schedule)

@@ -23,9 +23,9 @@ from onthedot.core.model import Definition
 from onthedot.core.schedules import Every
 from onthedot.store.contract import Store
 
-SHORTEST_S, LONGEST_S = 5, 15
-STEP_MS = 10
-"""Intervals of 5 to 15 s, 10 ms apart: what was created together falls due spread out."""
+SHORTEST_S, LONGEST_S = 2, 6
+STEP_MS = 5
+"""Intervals of 2 to 6 s, 5 ms apart: what was created together falls due spread out."""
 
 _PER_JOB = math.log(LONGEST_S / SHORTEST_S) / (LONGEST_S - SHORTEST_S)
 """Occurrences a second of such a job, on average."""

@@ -24,8 +24,8 @@ from onthedot.core.schedules import Every
 from onthedot.node import opened
 
 JOBS = 200
-STEADY_S = 3.0
-RECOVER_S = 5.0
+STEADY_S = 2.0
+RECOVER_S = 4.0
 
 
 class _Arrivals:

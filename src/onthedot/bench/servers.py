@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import sys
+import time
 from collections.abc import AsyncIterator
 
 from onthedot.config import Settings
@@ -15,6 +16,7 @@ from onthedot.errors import CannotStart
 
 READY_S = 30.0
 STOP_S = 30.0
+LOOK_S = 0.05
 
 
 class Server:
@@ -25,24 +27,30 @@ class Server:
         self._process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> None:
-        """Start, and wait until it says that it is ready."""
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "onthedot.cli.main", "serve", "--roles", self._roles),
+        """Start, and wait until it listens: from then on calls wait for it."""
+        self._process = process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "onthedot", "serve", "--roles", self._roles),
             *("--host", "127.0.0.1", "--port", str(self.port)),
             env={**os.environ, "ONTHEDOT_DATABASE": self._settings.database},
             stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.DEVNULL,
         )
-        self._process = process
-        assert process.stdout is not None
+        end = time.monotonic() + READY_S
+        while not await self._listens():
+            if process.returncode is not None or time.monotonic() > end:
+                raise CannotStart(
+                    "a server for the bench does not start", hint="See why: onthedot serve"
+                )
+            await asyncio.sleep(LOOK_S)
+
+    async def _listens(self) -> bool:
         try:
-            async with asyncio.timeout(READY_S):
-                line = await process.stdout.readline()
-        except TimeoutError:
-            line = b""
-        if b"ready" not in line:
-            raise CannotStart("a server for the bench does not start", hint="Try `onthedot serve`.")
+            _, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        except OSError:
+            return False
+        writer.close()
+        return True
 
     async def kill(self) -> None:
         """As a power cut does it."""

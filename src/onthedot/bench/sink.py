@@ -10,7 +10,7 @@ import os
 import struct
 import sys
 import time
-from typing import Protocol
+from typing import Protocol, cast
 
 from onthedot.bench.app import NOTES
 from onthedot.core.instants import SECOND, parse_instant
@@ -52,8 +52,7 @@ class Connection(asyncio.Protocol):
         self._read = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is none of asyncio's
 
     def data_received(self, data: bytes) -> None:
         self._read += data

@@ -124,6 +124,27 @@ def scale(handler: Kind, seconds: float, schedules: int, **place: Any) -> int:
 
 @bench.command()
 @_shared
+@_HANDLER
+@_seconds(5)
+@click.option("--runs", type=click.IntRange(1_000, 10_000_000), default=100_000, show_default=True)
+def enqueue(handler: Kind, seconds: float, runs: int, **place: Any) -> int:
+    """Create jobs and trigger runs one by one, then enqueue many runs and drain them.
+
+    Single calls come from 32 clients at once, for so many seconds of each kind.
+
+    \b
+    Examples:
+      onthedot bench enqueue --store postgres --runs 200000
+    """
+    from onthedot.bench.enqueue import measure
+
+    return _bench(
+        lambda found: measure(found, handler, runs=runs, seconds=seconds, say=_say), **place
+    )
+
+
+@bench.command()
+@_shared
 @_seconds(10)
 @click.option("--jobs", type=click.IntRange(1_000, 10_000_000), default=100_000, show_default=True)
 def http(seconds: float, jobs: int, **place: Any) -> int:

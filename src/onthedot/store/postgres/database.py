@@ -75,6 +75,10 @@ class Database:
     async def value(self, statement: str, *values: object) -> Any:
         return await self._patiently(lambda db: db.fetchval(statement, *values))
 
+    async def everywhere(self, statement: str) -> None:
+        """The same on every connection that there is, at once."""
+        await asyncio.gather(*(self.value(statement) for _ in range(self._pool.get_size())))
+
     async def transaction(
         self, verb: Callable[[Connection], Awaitable[T]], *, lifeline: bool = False
     ) -> T:

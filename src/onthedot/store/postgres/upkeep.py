@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime
 
 from onthedot.core.instants import DAY, SECOND, Instant
@@ -11,6 +12,7 @@ from onthedot.store.postgres.statements import SQL
 from onthedot.store.values import Costs
 
 DAYS_AHEAD = 3
+FLUSH_S = 0.1
 _BY_AGE = ("upkeep.old_versions", "upkeep.old_nodes")
 
 
@@ -45,7 +47,8 @@ class Upkeep:
         return str(await self._database.value(SQL["upkeep.installation"]))
 
     async def costs(self) -> Costs | None:
-        await self._database.value(SQL["upkeep.flush_costs"])
+        await self._database.everywhere(SQL["upkeep.flush_costs"])
+        await asyncio.sleep(FLUSH_S)
         return Costs(*await self._database.row(SQL["upkeep.costs"]))
 
     async def close(self) -> None:

@@ -76,8 +76,9 @@ where (job, run) in (
 select forget_one_offs($1, $2)
 
 -- name: upkeep.flush_costs
--- why: counters are sent now and then; every connection sends its own when it has been idle
-select pg_stat_force_next_flush(), pg_stat_clear_snapshot()
+-- why: every connection sends its own counters, now and then; it waits a moment, so that asking all of
+-- them at once does not come to the same one twice
+select pg_stat_force_next_flush(), pg_sleep(0.05)
 
 -- name: upkeep.costs
 select
