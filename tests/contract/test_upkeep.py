@@ -184,7 +184,7 @@ async def test_a_receipt_is_honoured_by_a_store_that_is_opened_again(place, cloc
     store = await place.reopen(store)
     again = await store.jobs.create(a_definition(), now=clock.now(), receipt=a_receipt())
 
-    assert again.repeat == f"job {made.job.id}, run None ✓"
+    assert again.repeat == f"job {made.job.id}, runs [] ✓"
 
 
 async def test_what_was_asked_for_before_the_close_is_done(place, clock):

@@ -64,7 +64,8 @@ class Server:
         if process is not None:
             with contextlib.suppress(ProcessLookupError):
                 process.send_signal(how)
-            await asyncio.wait_for(process.wait(), STOP_S)
+            async with asyncio.timeout(STOP_S):
+                await process.wait()
 
 
 @contextlib.asynccontextmanager

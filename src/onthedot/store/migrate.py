@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.util import find_spec
@@ -13,6 +12,7 @@ from onthedot.store.contract import Store
 from onthedot.store.refusals import newer_schema
 from onthedot.store.sqlite import open_store as open_sqlite
 from onthedot.store.sqlite import statements as sqlite
+from onthedot.store.sqlite.database import about as about_sqlite
 from onthedot.store.sqlite.lock import LockFile
 from onthedot.store.sqlite.migrations import inspected
 
@@ -120,7 +120,7 @@ async def begin_anew(url: str) -> None:
 async def settings_of(url: str) -> dict[str, str]:
     """What decides how quick and how safe the database is."""
     if _file(url) is not None:
-        return {"sqlite": sqlite3.sqlite_version, "journal": "wal", "synchronous": "full"}
+        return about_sqlite()
     from onthedot.store.postgres.database import Database, PoolSettings  # noqa: PLC0415
     from onthedot.store.postgres.statements import SQL  # noqa: PLC0415
 

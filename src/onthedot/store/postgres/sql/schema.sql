@@ -35,23 +35,4 @@ update onthedot_schema
 set version = $1
 
 -- name: schema.begin_anew
--- why: only tables of ours are emptied; the days of history are made again when they are needed
-do $$
-declare tables text;
-begin
-  select string_agg(format('%I', relname), ', ') into tables
-  from pg_class
-  where relkind in ('r', 'p') and not relispartition
-    and relnamespace = to_regnamespace(quote_ident(current_schema()))
-    and relname not in ('onthedot_schema', 'installation', 'shard');
-  execute 'truncate ' || tables || ' restart identity';
-  for tables in
-    select relname from pg_class
-    where relkind = 'r' and relname like 'history_2%'
-      and relnamespace = to_regnamespace(quote_ident(current_schema()))
-  loop
-    execute format('drop table %I', tables);
-  end loop;
-  update shard set horizon = 0, split_until = 0;
-  update installation set pruned_before = 0;
-end $$
+select begin_anew()
