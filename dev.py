@@ -172,6 +172,8 @@ def alone() -> Iterator[None]:
 
 
 def test_arguments(arguments: list[str]) -> list[str]:
+    if not arguments:  # the whole suite: much of it waits, so that two processes get on well
+        return ["-n", "2", "--dist", "loadgroup"]
     if "--fast" not in arguments:
         return arguments
     folders = [folder for folder in FAST if (ROOT / folder).is_dir()]
