@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import asyncpg
+
 from onthedot.core import editing
 from onthedot.core.editing import Change, Standing
 from onthedot.core.instants import MINUTE, SECOND
@@ -21,9 +23,10 @@ from onthedot.errors import (
     Taken,
     VersionConflict,
 )
+from onthedot.ids import parse_run_id
 from onthedot.store.postgres import PostgresStore
 from onthedot.store.postgres.clock import Clock
-from onthedot.store.values import Asked, Delivery, Lessee, Redriven
+from onthedot.store.values import Asked, Delivery, Lessee, Made, Redriven
 from tests.races.world import PERIOD, World
 from tests.support.builders import ALL_SHARDS, a_definition, a_receipt, every
 
@@ -100,6 +103,18 @@ async def enqueue_later(store: PostgresStore, world: World) -> Any:
 async def enqueue_many(store: PostgresStore, world: World) -> Any:
     asked = [Asked(world.now), Asked(world.now + MINUTE)]
     return await store.runs.enqueue_many(world.job.id, asked, now=world.now)
+
+
+async def enqueue_within(store: PostgresStore, world: World) -> Any:
+    """In a transaction of somebody else's, by the function that anybody may call."""
+    try:
+        text = await store.runs._database.transaction(
+            lambda db: db.fetchval("select onthedot_enqueue('kept')")
+        )
+    except asyncpg.PostgresError as error:
+        raise (NotFound("no such job") if error.sqlstate == "OT004" else error) from error
+    job, run = parse_run_id(text, text.partition("-")[0])
+    return Made(job=world.job, runs=(run,)) if job == world.job.id else text
 
 
 async def fire(store: PostgresStore, world: World) -> Any:
@@ -253,6 +268,7 @@ VERBS = (
         may=EDITS,
     ),
     Verb(name="enqueue", act=enqueue, worlds=("held", "spent"), may=(NotFound,)),
+    Verb(name="enqueue within", act=enqueue_within, worlds=("held",), may=(NotFound,)),
     Verb(name="enqueue later", act=enqueue_later, worlds=("held", "spent"), may=(NotFound,)),
     Verb(name="enqueue many", act=enqueue_many, worlds=("spent",), may=(NotFound,)),
     Verb(

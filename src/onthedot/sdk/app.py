@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any, Generic, ParamSpec, TypeVar, get_type_hints, overload
@@ -11,6 +11,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, get_type_hints, overload
 import msgspec
 
 from onthedot.errors import Invalid
+from onthedot.sdk import enqueueing
 from onthedot.sdk.client import BACKGROUND, Client
 from onthedot.sdk.context import Context
 
@@ -75,17 +76,27 @@ class Function(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self._function(*args, **kwargs)
 
-    async def enqueue(self, **arguments: Any) -> str:
-        """Run it as soon as a worker is free; returns the id of the run."""
+    async def enqueue(self, *, connection: Any = None, **arguments: Any) -> str:
+        """Run it as soon as a worker is free; returns the id of the run. With a `connection` to
+        onthedot's PostgreSQL the run is part of its transaction: it is there if that commits.
+        """
+        if connection is not None:
+            return (await self._within(connection, [arguments]))[0]
         return await self._trigger(arguments)
 
-    async def enqueue_in(self, delay: float | timedelta, /, **arguments: Any) -> str:
+    async def enqueue_in(
+        self, delay: float | timedelta, /, *, connection: Any = None, **arguments: Any
+    ) -> str:
         """Run it after so many seconds."""
+        if connection is not None:
+            return (await self._within(connection, [arguments], delay=delay))[0]
         seconds = delay.total_seconds() if isinstance(delay, timedelta) else delay
         return await self._trigger(arguments, delay=seconds)
 
-    async def enqueue_at(self, at: datetime, /, **arguments: Any) -> str:
+    async def enqueue_at(self, at: datetime, /, *, connection: Any = None, **arguments: Any) -> str:
         """Run it at this instant, which must have a time zone."""
+        if connection is not None:
+            return (await self._within(connection, [arguments], at=at))[0]
         if at.tzinfo is None:
             raise Invalid(
                 f"{at.isoformat()} has no time zone",
@@ -94,8 +105,12 @@ class Function(Generic[P, R]):
             )
         return await self._trigger(arguments, runAt=at.astimezone(UTC).isoformat())
 
-    async def enqueue_many(self, many: Iterable[Mapping[str, Any]]) -> list[str]:
+    async def enqueue_many(
+        self, many: Iterable[Mapping[str, Any]], *, connection: Any = None
+    ) -> list[str]:
         """Run it once with each of these arguments; returns the ids in the same order."""
+        if connection is not None:
+            return await self._within(connection, [dict(each) for each in many])
         for arguments in (checked := [dict(each) for each in many]):
             self._check(arguments)
         return [await self.enqueue(**arguments) for arguments in checked]
@@ -104,6 +119,13 @@ class Function(Generic[P, R]):
     def blocking(self) -> Blocking:
         """The same for code without an event loop: `fn.blocking.enqueue(...)`."""
         return Blocking(self)
+
+    async def _within(
+        self, connection: Any, many: Sequence[Mapping[str, Any]], **when: Any
+    ) -> list[str]:
+        for arguments in many:
+            self._check(arguments)
+        return await enqueueing.enqueue(connection, self.name, many, **when)
 
     async def _trigger(self, arguments: dict[str, Any], **when: Any) -> str:
         self._check(arguments)
@@ -145,16 +167,25 @@ class Blocking:
         self._function = function
 
     def enqueue(self, **arguments: Any) -> str:
-        return BACKGROUND.run(self._function.enqueue(**arguments))
+        return _run(self._function.enqueue(**arguments), arguments)
 
     def enqueue_in(self, delay: float | timedelta, /, **arguments: Any) -> str:
-        return BACKGROUND.run(self._function.enqueue_in(delay, **arguments))
+        return _run(self._function.enqueue_in(delay, **arguments), arguments)
 
     def enqueue_at(self, at: datetime, /, **arguments: Any) -> str:
-        return BACKGROUND.run(self._function.enqueue_at(at, **arguments))
+        return _run(self._function.enqueue_at(at, **arguments), arguments)
 
-    def enqueue_many(self, many: Iterable[Mapping[str, Any]]) -> list[str]:
-        return BACKGROUND.run(self._function.enqueue_many(many))
+    def enqueue_many(
+        self, many: Iterable[Mapping[str, Any]], *, connection: Any = None
+    ) -> list[str]:
+        work = self._function.enqueue_many(many, connection=connection)
+        return _run(work, {"connection": connection})
+
+
+def _run(work: Coroutine[Any, Any, R], arguments: Mapping[str, Any]) -> R:
+    """In the background or, through the caller's connection, here: it belongs to this thread."""
+    connection = arguments.get("connection")
+    return BACKGROUND.run(work) if connection is None else enqueueing.finished(work, connection)
 
 
 _API_NAMES = {
@@ -179,6 +210,11 @@ def _arguments_of(function: Callable[..., Any]) -> tuple[type[msgspec.Struct], b
             raise Invalid(
                 f"{function.__qualname__} takes any number of arguments",
                 hint="Name every parameter: a payload has named values.",
+            )
+        if parameter.name == "connection":
+            raise Invalid(
+                f"{function.__qualname__} has a parameter called connection",
+                hint="Call it something else: enqueue(connection=…) means the caller's own.",
             )
         hint = hints.get(parameter.name, Any)
         fields.append(
