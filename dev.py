@@ -79,7 +79,11 @@ def main(arguments: Sequence[str]) -> int:
         os.chdir(ROOT)
         os.environ["ONTHEDOT_CRON_PAIRS"] = rest[0] if rest else LONG["cron"]
         os.environ["ONTHEDOT_CRON_TEXTS"] = LONG_TEXTS
-        judges = sorted(str(path) for path in ROOT.glob("tests/unit/test_cron_*.py"))
+        found = (
+            *ROOT.glob("tests/unit/test_cron_*.py"),
+            *ROOT.glob("tests/unit/test_expressions_*.py"),
+        )
+        judges = sorted(map(str, found))
         return become([str(PYTHON), "-m", "pytest", "--timeout=0", "-n", "2", *judges])
     if command in MODULES:
         os.chdir(ROOT)

@@ -27,7 +27,7 @@ WRONG = [
     ({"cronExpr": "0 0 30 2 *"}, "cronExpr"),
     ({"schedule": "75 * * * *"}, "schedule"),
     ({"schedule": "0 0 31 4 *"}, "schedule"),
-    ({"schedule": "every other day"}, "schedule"),
+    ({"schedule": "every blue moon"}, "schedule"),
     ({"cronExpr": CRON, "timezone": "Mars/Olympus"}, "timezone"),
     ({"cronExpr": CRON, "timezone": "../etc/passwd"}, "timezone"),
     ({"timezone": 7}, "timezone"),

@@ -76,7 +76,7 @@ def test_a_schedule_that_is_over_gives_no_instants():
         (("* * * *",), "has 4 fields"),
         (("0 0 30 2 *",), "is never due"),
         (("",), "is empty"),
-        (("whenever",), "is not understood"),
+        (("whenever",), "not understood"),
         (("P5X",), "is not a duration"),
         (("* * * * *", "--timezone", "Europe/Berln"), "'Europe/Berln' is not a known time zone"),
         (("* * * * *", "--after", "yesterday"), "--after 'yesterday'"),

@@ -54,7 +54,7 @@ def triggered(body: bytes) -> tuple[int, str | None]:
         ({"cronExpr": 5}, Invalid, "cronExpr", "not the number 5"),
         ({"schedule": "75 * * * *"}, InvalidCron, "schedule", "out of range"),
         ({"schedule": "0 0 30 2 *"}, NeverFires, "schedule", "never"),
-        ({"schedule": "whenever"}, InvalidSchedule, "schedule", "is not understood"),
+        ({"schedule": "whenever"}, InvalidSchedule, "schedule", "not understood"),
         ({"cronExpr": "@reboot"}, RebootUnsupported, "cronExpr", "no schedule for a job"),
         ({"schedule": "@reboot"}, RebootUnsupported, "schedule", "no schedule for a job"),
         ({"cronExpr": "@every 5 apples"}, InvalidCron, "cronExpr", "not an interval"),

@@ -36,7 +36,7 @@ def job_group() -> None:
 @job_group.command("add")
 @click.argument("name")
 @click.option("--url", "handlerUrl", required=True, help="Where to POST when the job is due.")
-@click.option("--schedule", metavar="TEXT", help="Any schedule, such as P1M or a cron expression.")
+@click.option("--schedule", metavar="TEXT", help="Any schedule, such as 'every weekday at 9am'.")
 @click.option("--cron", "cronExpr", help="Cron expression, five to seven fields.")
 @click.option(
     "--every",
@@ -88,6 +88,7 @@ def add(server: str | None, as_json: bool, **fields: Any) -> None:
       onthedot job add heartbeat --url http://127.0.0.1:9000/beat --every 10
       onthedot job add report --url https://example.com/report \\
           --cron "0 9 * * MON-FRI" --timezone Europe/Berlin
+      onthedot job add digest --url https://example.com/digest --schedule "every monday at 8:00"
       onthedot job add reminder --url https://example.com/mail \\
           --delay PT1H --payload '{"to": "ana"}'
     """

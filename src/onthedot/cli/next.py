@@ -45,14 +45,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 @click.option("--explain", is_flag=True, help="Say the schedule in a sentence, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 def next_command(schedule: str, count: int, explain: bool, as_json: bool, **options: Any) -> None:
-    """Show when a SCHEDULE is due next: cron, a duration, an instant.
+    """Show when a SCHEDULE is due next: plain English, cron, a duration, an instant.
 
     \b
     Examples:
       onthedot next "*/15 * * * *"
       onthedot next "30 2 * * *" --timezone Europe/Berlin --after 2027-03-27T00:00:00Z
       onthedot next "0 9 * * MON-FRI" --explain --json
-      onthedot next P1M --timezone Europe/Berlin
+      onthedot next "every weekday at 9am" --timezone Europe/Berlin
     """
     # The tables of cron and time zones take a moment to load, and only this command needs them.
     from onthedot.core.schedules import coming, normal_form

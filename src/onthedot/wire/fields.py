@@ -153,10 +153,10 @@ Delay = Annotated[
 ScheduleText = Annotated[
     str,
     about(
-        "Any schedule as text: cron, `@every 90s`, an ISO 8601 duration or repeating interval, an "
-        "instant. Shown as it was written.",
+        "Any schedule as text: plain English, cron, `@every 90s`, an ISO 8601 duration or "
+        "repeating interval, an instant. Shown as it was written.",
         "a schedule as text",
-        examples=["P1M", "R5/2027-01-01T00:00:00Z/PT1H"],
+        examples=["every weekday at 9am", "P1M", "R5/2027-01-01T00:00:00Z/PT1H"],
     ),
 ]
 Timezone = Annotated[

@@ -7,7 +7,7 @@ next step. Every item is looked at once, from left to right; nothing is tried tw
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from onthedot.errors import InvalidCron
@@ -16,6 +16,9 @@ YEAR_MIN: Final = 1970
 YEAR_MAX: Final = 2199
 LAST: Final = -1
 """In place of a number, the last: `5L` is the pair (5, LAST)."""
+
+JOIN: Final = "|"
+"""Between expressions that differ in the time of day only, as '0 9 * * * | 30 17 * * *'."""
 
 _DIGITS: Final = frozenset("0123456789")
 
@@ -89,6 +92,7 @@ class Fields:
     """A cron expression that was read. `years` None: any.
 
     `both`: a day must match both day fields; otherwise one of them is enough.
+    `also`: more times of the day, each as minutes and hours.
     `fixed`: neither minute nor hour begins with `*`, which is Debian cron's test for the jobs that
     a change of the clocks must neither skip nor repeat.
     """
@@ -102,6 +106,7 @@ class Fields:
     years: tuple[int, ...] | None
     both: bool
     fixed: bool
+    also: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = ()
 
 
 class Place(NamedTuple):
@@ -137,6 +142,14 @@ def layout(parts: list[str]) -> tuple[Field, ...] | None:
 
 def read_fields(expression: str) -> Fields:
     """A normalised expression, without nickname and without `H`, as sets of values."""
+    if JOIN not in expression:
+        return _read_fields(expression)
+    first, *others = [_read_fields(part) for part in expression.split(f" {JOIN} ")]
+    fixed = all(each.fixed for each in (first, *others))
+    return replace(first, fixed=fixed, also=tuple((each.minutes, each.hours) for each in others))
+
+
+def _read_fields(expression: str) -> Fields:
     parts = expression.split(" ")
     fields = layout(parts)
     assert fields is not None, expression

@@ -8,6 +8,7 @@ found in the calendar alone, and only at a change do the rules for gaps and over
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from onthedot.core.schedules.cron_days import DaySet
@@ -176,7 +177,15 @@ class Program:
         return whole
 
 
+def times_of(fields: Fields) -> Iterator[list[int]]:
+    """The minutes of the day that each of the joined expressions names."""
+    for minutes, hours in ((fields.minutes, fields.hours), *fields.also):
+        yield [hour * 60 + minute for hour in hours for minute in minutes]
+
+
 def _minutes_of_day(fields: Fields) -> list[int]:
     if len(fields.minutes) == 60 and len(fields.hours) == 24:
         return list(range(24 * 60))  # a quarter of the time, for the commonest of all
+    if fields.also:
+        return sorted({time for each in times_of(fields) for time in each})
     return [hour * 60 + minute for hour in fields.hours for minute in fields.minutes]

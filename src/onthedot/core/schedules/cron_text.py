@@ -12,6 +12,9 @@ from typing import Final
 
 from onthedot.core.schedules.cron_fields import (
     DAY,
+    HOUR,
+    JOIN,
+    MINUTE,
     WEEKDAY,
     YEAR,
     Field,
@@ -47,6 +50,8 @@ def normalise(expression: str) -> str:
             "Use ranges and steps instead of long lists, or several jobs.",
         )
     text = expression.strip(_BLANKS)
+    if JOIN in text:
+        return _joined(text)
     if text.startswith("@"):
         return _spelled_out(text)
     parts = [part for part in text.replace("\t", " ").split(" ") if part]
@@ -60,6 +65,26 @@ def normalise(expression: str) -> str:
     return " ".join(parts)
 
 
+def _joined(text: str) -> str:
+    """Expressions that differ in the time of day only: '0 9 * * * | 30 17 * * *'."""
+    alternatives = [normalise(part) for part in text.split(JOIN)]
+    first = alternatives[0].split(" ")
+    fields = layout(first)
+    assert fields is not None, alternatives
+    for other in alternatives[1:]:
+        parts = other.split(" ")
+        same = len(parts) == len(first) and all(
+            field in (MINUTE, HOUR) or part == wanted
+            for field, part, wanted in zip(fields, parts, first, strict=True)
+        )
+        if not same:
+            raise invalid(
+                f"{other!r} differs from {alternatives[0]!r} in more than minute and hour",
+                f"What {JOIN!r} joins must have the same days. Make a job of its own for it.",
+            )
+    return f" {JOIN} ".join(dict.fromkeys(alternatives))
+
+
 def uses_hash(expression: str) -> bool:
     """Whether a normalised expression has an `H`; names such as THU and MARCH are none."""
     return any(
@@ -71,6 +96,10 @@ def uses_hash(expression: str) -> bool:
 
 def resolved(expression: str, seed: str) -> str:
     """A normalised expression with a value of the job in place of every `H`."""
+    return f" {JOIN} ".join(_resolved(part, seed) for part in expression.split(f" {JOIN} "))
+
+
+def _resolved(expression: str, seed: str) -> str:
     parts = expression.split(" ")
     fields = layout(parts)
     assert fields is not None, expression

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Final
 
 from onthedot.core.schedules.cron_fields import LAST, YEAR_MIN, Days, Fields, Weekdays
+from onthedot.core.schedules.cron_program import times_of
 
 _TIMES_LISTED_MAX: Final = 6
 # fmt: off
@@ -22,9 +24,10 @@ _MONDAY_FIRST: Final = (1, 2, 3, 4, 5, 6, 0)
 
 def sentence(fields: Fields) -> str:
     """Such as 'At 09:00 on Monday through Friday'; the zone is for others to add."""
-    times = len(fields.seconds) * len(fields.minutes) * len(fields.hours)
-    listed = times <= _TIMES_LISTED_MAX
-    words = [_listed_times(fields) if listed else _pattern(fields), _days(fields, daily=listed)]
+    times = sorted({time for each in times_of(fields) for time in each})
+    listed = len(times) * len(fields.seconds) <= _TIMES_LISTED_MAX
+    words = [_listed_times(fields, times) if listed else _patterns(fields)]
+    words.append(_days(fields, daily=listed))
     if fields.years is not None:
         words.append(f"in {_years(fields.years)}")
     return " ".join(filter(None, words))
@@ -33,20 +36,32 @@ def sentence(fields: Fields) -> str:
 # --- the time of day ---
 
 
-def _listed_times(fields: Fields) -> str:
+def _listed_times(fields: Fields, times: Sequence[int]) -> str:
     plain = fields.seconds == (0,)
-    times = [
-        f"{hour:02}:{minute:02}" + ("" if plain else f":{second:02}")
-        for hour, minute, second in product(fields.hours, fields.minutes, fields.seconds)
+    said = [
+        f"{time // 60:02}:{time % 60:02}" + ("" if plain else f":{second:02}")
+        for time, second in product(times, fields.seconds)
     ]
-    return f"At {_and(times)}"
+    return f"At {_and(said)}"
+
+
+def _patterns(fields: Fields) -> str:
+    """Of each of the joined expressions; one with few times has them listed."""
+    said = []
+    for (minutes, hours), times in zip(
+        ((fields.minutes, fields.hours), *fields.also), times_of(fields), strict=True
+    ):
+        few = fields.also and len(times) * len(fields.seconds) <= _TIMES_LISTED_MAX
+        part = replace(fields, minutes=minutes, hours=hours, also=())
+        said.append(_listed_times(part, times) if few else _pattern(part))
+    return " and ".join([said[0], *(words[0].lower() + words[1:] for words in said[1:])])
 
 
 def _pattern(fields: Fields) -> str:
     """Too many times to list them: how they follow each other."""
     seconds, minutes, hours = fields.seconds, fields.minutes, _hours(fields.hours)
     if seconds == (0,):
-        return _minutes(minutes, hours)
+        return _every_few_hours(fields) or _minutes(minutes, hours)
     every, of_every = _step(seconds, 60), _step(minutes, 60)
     said = f"At {_counted(seconds, 'second')}" if every is None else _every(every, "second")
     if of_every == 1:
@@ -54,6 +69,21 @@ def _pattern(fields: Fields) -> str:
     if of_every is not None:
         return _joined(said, f"of every {_ordinal(of_every)} minute", hours)
     return f"{said} of {_counted(minutes, 'minute')} {_of_hours(hours)}"
+
+
+def _every_few_hours(fields: Fields) -> str | None:
+    """Once an hour, every so many hours, but not around the clock: 'from 08:30 to 20:30'."""
+    (minute, *more), hours = fields.minutes, fields.hours
+    step = hours[1] - hours[0] if len(hours) > 1 else 1
+    round_the_clock = _step(hours, 24) is not None
+    if (
+        more
+        or step < 2
+        or round_the_clock
+        or list(hours) != list(range(hours[0], hours[-1] + 1, step))
+    ):
+        return None
+    return f"Every {step} hours from {hours[0]:02}:{minute:02} to {hours[-1]:02}:{minute:02}"
 
 
 def _minutes(minutes: Sequence[int], hours: str) -> str:

@@ -8,6 +8,9 @@ from typing import Final
 from onthedot.core.instants import DAY, HOUR, MILLISECOND, MINUTE, SECOND, parse_instant
 from onthedot.core.schedules.cron import Cron
 from onthedot.core.schedules.cron_fields import invalid
+from onthedot.core.schedules.english import read_english
+from onthedot.core.schedules.english_cursor import NotEnglish
+from onthedot.core.schedules.english_near import nearest
 from onthedot.core.schedules.every import Every
 from onthedot.core.schedules.iso import is_iso, read_iso
 from onthedot.core.schedules.moments import local_instant
@@ -21,7 +24,6 @@ _UNITS: Final = {"d": DAY, "h": HOUR, "m": MINUTE, "s": SECOND, "ms": MILLISECON
 _NUMBER: Final = frozenset("0123456789.")
 _CRON: Final = frozenset("0123456789*/-,?+#LWH()")
 _DIGITS_MAX: Final = 12
-_KINDS: Final = "Give cron ('0 9 * * MON-FRI'), a duration ('PT15M') or an instant."
 
 
 def read_schedule(text: str, terms: Terms) -> Schedule | Once:
@@ -42,7 +44,7 @@ def read_schedule(text: str, terms: Terms) -> Schedule | Once:
         return read_iso(plain, terms)
     if plain[:4].isdigit() and plain[4:5] == "-":
         return _instant(plain, terms)
-    raise refusal(plain, 1, "is not understood", _KINDS)
+    return _english(plain, terms)
 
 
 def read_cron(text: str, terms: Terms) -> Cron | Every:
@@ -58,6 +60,14 @@ def _is_cron(text: str) -> bool:
     """Whether the first two fields are made of what minutes and hours are made of."""
     fields = text.split()[:2]
     return "*" in text or not text or all(map(_CRON.issuperset, fields))
+
+
+def _english(text: str, terms: Terms) -> Schedule | Once:
+    try:
+        return read_english(text, terms)
+    except NotEnglish as error:
+        hint = f"Did you mean {nearest(text, terms)!r}?"
+        raise refusal(text, error.position, error.why, hint) from None
 
 
 def _instant(text: str, terms: Terms) -> Once:
