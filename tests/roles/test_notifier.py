@@ -161,6 +161,25 @@ async def test_what_was_delivered_is_not_sent_again_when_the_store_was_away(faul
     assert await store.outbox.get(run.job, run.run) is None
 
 
+async def test_who_stood_still_for_its_lease_after_taking_a_notice_does_not_send_it(
+    faulty, store, clock
+):
+    pager = Pager()
+    await failures(store, clock)
+
+    async def stands_still(verb, **kwargs):
+        taken = await verb(**kwargs)
+        clock.advance(LEASE_US)
+        return taken
+
+    faulty.on("outbox.take", stands_still)
+    await a_notifier(faulty, clock, pager).step()
+
+    assert pager.got == []
+    await a_notifier(store, clock, pager).step()
+    assert len(pager.got) == 1
+
+
 async def test_two_notifiers_share_the_work_and_send_nothing_twice(store, clock):
     pager = Pager()
     pager.takes_s = 1.0

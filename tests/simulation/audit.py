@@ -12,8 +12,14 @@ from tests.simulation.clients import Client
 from tests.simulation.loop import SECOND
 
 OVER = frozenset({"succeeded", "failed", "cancelled", "skipped", "missed", "lost"})
+MADE_RUNS = frozenset({"trigger", "probe", "redrive", "redrive all"})
 PAGES_MAX = 50
 PATIENCE = 40
+NOTICE_S = 30.0
+
+
+def _awaits_notice(why: dict[str, Any]) -> bool:
+    return any((each["check"], each["verdict"]) == ("notice", "note") for each in why["findings"])
 
 
 class Auditor(Client):
@@ -32,9 +38,11 @@ class Auditor(Client):
         # After the clock was set back a pause holds only from the latest instant that was claimed.
         await asyncio.sleep(max(0, self.world.latest - self.world.now()) / SECOND)
         self.world.history.settled = await self.settle(wait_s)
+        await self.wait_for_notices()
         await self.read_books("books")
         await asyncio.sleep(wait_s)
         await self.read_books("books again")
+        await self._pages("last letters", "/v1/dead-letters?limit=200", "deadLetters")
         await self.insist("nodes", "GET", "/v1/nodes?limit=1000")
 
     async def pause_everything(self) -> None:
@@ -55,6 +63,22 @@ class Auditor(Client):
                 return True
         return False
 
+    async def wait_for_notices(self) -> None:
+        """Until no notice waits for its next try, which may be minutes away."""
+        for _ in range(PATIENCE):
+            told = {told.run_id for told in self.world.history.told if told.accepted}
+            untold = [
+                run["runId"]
+                for job in await self._jobs()
+                if job["onFailure"] is not None
+                for run in await self._runs(job["jobId"], "look")
+                if run["status"] in ("failed", "lost") and run["runId"] not in told
+            ]
+            whys = [await self.insist("why", "GET", f"/v1/runs/{run}/why") for run in untold]
+            if not any(_awaits_notice(asked.answer) for asked in whys):
+                return
+            await asyncio.sleep(NOTICE_S)
+
     async def read_books(self, what: str) -> None:
         """Every job, every run of every job and, once, each other run anybody has heard of."""
         seen = set()
@@ -64,9 +88,10 @@ class Auditor(Client):
             return
         heard = {effect.run_id for effect in self.world.history.effects}
         heard |= {
-            asked.answer["runId"]
+            made["runId"]
             for asked in self.world.history.asks
-            if asked.status == 202 and asked.what in ("trigger", "probe")
+            if asked.status == 202 and asked.what in MADE_RUNS
+            for made in asked.answer.get("runs", [asked.answer])
         }
         for run in sorted(heard - seen):
             await self.insist(what, "GET", f"/v1/runs/{run}", run_id=run)

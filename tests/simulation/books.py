@@ -53,7 +53,8 @@ class Version:
 @dataclass(slots=True)
 class JobBook:
     """`listed`: its runs as the books show them, None if they could not be read. `gaps`: where a
-    version may have ruled that nobody ever saw.
+    version may have ruled that nobody ever saw. `muted`: somebody may have changed who is told of
+    its failures.
     """
 
     job_id: str
@@ -65,6 +66,7 @@ class JobBook:
     retries_asked: list[int] = field(default_factory=list)
     triggered: set[str] = field(default_factory=set)
     doubtful_triggers: list[Ask] = field(default_factory=list)
+    muted: bool = False
 
     @property
     def first(self) -> dict[str, Any]:
@@ -86,11 +88,14 @@ class JobBook:
 
 @dataclass(slots=True)
 class Books:
+    """`redriven`: runs that do a failed one again, and that one."""
+
     history: History
     jobs: dict[str, JobBook]
     runs: dict[str, dict[str, Any]]
     again: dict[str, dict[str, Any]]
     effects: dict[str, list[Effect]]
+    redriven: dict[str, str]
 
 
 def open_books(history: History) -> Books:
@@ -108,8 +113,13 @@ def open_books(history: History) -> Books:
     effects: dict[str, list[Effect]] = defaultdict(list)
     for effect in history.effects:
         effects[effect.run_id].append(effect)
-    _attribute_triggers(history, books, effects)
-    return Books(history, books, runs, again, dict(effects))
+    redriven = {name: run["redriveOf"] for name, run in runs.items() if run["redriveOf"]}
+    for name in redriven:
+        if runs[name]["jobId"] in books:
+            books[runs[name]["jobId"]].triggered.add(name)
+    own = {name: starts for name, starts in effects.items() if name not in redriven}
+    _attribute_triggers(history, books, own)
+    return Books(history, books, runs, again, dict(effects), redriven)
 
 
 def reads(history: History) -> Iterator[tuple[Ask, dict[str, Any]]]:
@@ -166,6 +176,10 @@ def _job_book(
             book.gaps.append((before.low, after.high))
     _anchor(book)
     _note_deletion(book, history)
+    book.muted = any(
+        asked.method == "PATCH" and asked.job_id == name and "onFailure" in asked.said
+        for asked in history.asks
+    )
     book.retries_asked = [
         asked.said["retries"]
         for asked in history.asks

@@ -13,6 +13,7 @@ from typing import Any
 
 from tests.simulation.books import FOREVER, OVER, Books, JobBook, Version, open_books, reads
 from tests.simulation.effects import EFFECT_RULES
+from tests.simulation.failures import FAILURE_RULES
 from tests.simulation.history import History
 from tests.simulation.oracle import instants, micros
 
@@ -29,7 +30,9 @@ def violations(history: History) -> list[str]:
     if not history.settled and not found:
         found.append("not drained: there is work left long after everything was healed")
     books = open_books(history)
-    return found + [fault for rule in (*RULES, *EFFECT_RULES) for fault in rule(books)]
+    return found + [
+        fault for rule in (*RULES, *EFFECT_RULES, *FAILURE_RULES) for fault in rule(books)
+    ]
 
 
 # Occurrences
@@ -230,7 +233,8 @@ def what_was_asked_once_happened_once(books: Books) -> Iterator[str]:
         made[book.first["payload"]["token"]].add(book.job_id)
     for run_id, starts in books.effects.items():
         for effect in starts:
-            if run_id in books.jobs[effect.job_id].triggered:
+            triggered = run_id in books.jobs[effect.job_id].triggered
+            if triggered and run_id not in books.redriven:
                 made[effect.payload["token"]].add(run_id)
     yield from (f"doubled: {token} made {sorted(m)}" for token, m in made.items() if len(m) > 1)
 

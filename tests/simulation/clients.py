@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 20.0
 TRIES = 4
+PAGERS = ({"url": "http://pager/ok"}, {"url": "http://pager/moody"})
 _QUICK = (1, 1.5, 2)
 _SLOW = (3.7, 5, 11, 30)
 ONCE = "at_most_once"
@@ -36,6 +37,7 @@ class Book:
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
     runs: list[str] = field(default_factory=list)
+    letters: list[str] = field(default_factory=list)
 
     def learn(self, job: dict[str, Any]) -> None:
         known = self.jobs.get(job["jobId"])
@@ -111,6 +113,10 @@ class Client:
             self.book.gone.add(asked.job_id)
         if asked.what == "delete" and asked.status == 204 and asked.job_id is not None:
             self.book.gone.add(asked.job_id)
+        if asked.what == "letters" and asked.status == 200:
+            self.book.letters = [letter["runId"] for letter in said["deadLetters"]]
+        if asked.what == "redrive" and asked.status == 202:
+            self.book.runs.append(said["runId"])
         if asked.what == "list" and asked.status == 200:
             self.book.runs += [run["runId"] for run in said["runs"][:5]]
             del self.book.runs[:-60]
@@ -143,6 +149,8 @@ class Customer(Client):
             *((self.edit,) * 2 + (self.pause, self.resume) * 2 + (self.trigger,) * 4),
             *((self.cancel,) * 4 + (self.read,) * 2 + (self.list,) * 3),
             *(self.delete, self.create),
+            *((self.letters, self.redrive) * 3 + (self.dismiss,) * 2),
+            *(self.redrive_all, self.dismiss_all),
         )
         while True:
             await asyncio.sleep(self.chance.expovariate(1 / self._profile.think_s))
@@ -159,11 +167,13 @@ class Customer(Client):
             await self.ask("create", "POST", "/v1/jobs", said=said)
 
     async def edit(self) -> None:
-        change = self.chance.choice(("schedule", "schedule", "handler", "retries"))
+        change = self.chance.choice(("schedule", "schedule", "handler", "retries", "pager"))
         if change == "schedule":
             await self._patch("edit", self._schedule())
         elif change == "handler":
             await self._patch("edit", {"handlerUrl": self._handler()})
+        elif change == "pager":
+            await self._patch("edit", {"onFailure": self.chance.choice((None, *PAGERS))})
         else:
             await self._patch("edit", {"retries": self.chance.randint(0, 3)})
 
@@ -224,6 +234,39 @@ class Customer(Client):
             name = job["jobId"]
             await self.ask("list", "GET", f"/v1/jobs/{name}/runs?limit=20", job_id=name)
 
+    # What failed
+
+    async def letters(self) -> None:
+        job = self.book.some_job(self.chance)
+        if job is None or self.chance.random() < 0.5:
+            await self.ask("letters", "GET", "/v1/dead-letters?limit=20")
+        else:
+            name = job["jobId"]
+            path = f"/v1/jobs/{name}/dead-letters?limit=20"
+            await self.ask("letters", "GET", path, job_id=name)
+
+    async def redrive(self) -> None:
+        if self.book.letters:
+            run = self.chance.choice(self.book.letters)
+            await self.ask("redrive", "POST", f"/v1/runs/{run}/redrive", run_id=run)
+
+    async def dismiss(self) -> None:
+        if self.book.letters:
+            run = self.chance.choice(self.book.letters)
+            await self.ask("dismiss", "DELETE", f"/v1/dead-letters/{run}", run_id=run)
+
+    async def redrive_all(self) -> None:
+        job = self.book.some_job(self.chance)
+        if job is not None:
+            path = f"/v1/jobs/{job['jobId']}/dead-letters/redrive"
+            await self.ask("redrive all", "POST", path, job_id=job["jobId"])
+
+    async def dismiss_all(self) -> None:
+        job = self.book.some_job(self.chance)
+        if job is not None:
+            path = f"/v1/jobs/{job['jobId']}/dead-letters"
+            await self.ask("dismiss all", "DELETE", path, job_id=job["jobId"])
+
     # What jobs are like
 
     def _definition(self) -> dict[str, Any]:
@@ -238,6 +281,7 @@ class Customer(Client):
             "catchUp": chance.choice(("latest", "latest", "all", "none")),
             "catchUpWindow": chance.choice((2, 10, 60)),
             "priority": chance.randint(0, 9),
+            **({"onFailure": chance.choice(PAGERS)} if chance.random() < 0.5 else {}),
             **({"paused": True} if chance.random() < 0.1 else {}),
         }
 

@@ -118,7 +118,7 @@ def a_start_is_repeated_only_in_need(books: Books) -> Iterator[str]:
         for attempt, same in by_attempt.items():
             for before, after in pairwise(same):
                 since, until = before.started_at - LEASE, after.started_at
-                if not _was_troubled(books.history, before.process, since, until):
+                if not was_troubled(books.history, before.process, since, until):
                     yield f"repeated: attempt {attempt} of {run_id}, {before.name}, {after.name}"
     for run_id, starts in books.effects.items():
         book = books.jobs.get(starts[0].job_id)
@@ -136,7 +136,7 @@ def what_is_lost_was_in_doubt(books: Books) -> Iterator[str]:
             yield f"lost, and it could have been tried again: {run_id}"
         starts = books.effects.get(run_id, [])
         since = starts[0].started_at - LEASE if starts else 0
-        if starts and not _was_troubled(books.history, starts[0].process, since, FOREVER):
+        if starts and not was_troubled(books.history, starts[0].process, since, FOREVER):
             yield f"lost without need: {run_id}, started by {starts[0].process}"
         if not books.history.troubles:
             yield f"lost, and nothing went wrong: {run_id}"
@@ -172,7 +172,7 @@ def a_deleted_job_stays_down(books: Books) -> Iterator[str]:
             continue
         late = effect.started_at - book.deleted_by
         since = book.deleted_by - LEASE
-        troubled = _was_troubled(books.history, effect.process, since, effect.started_at)
+        troubled = was_troubled(books.history, effect.process, since, effect.started_at)
         if late > (LEASE + AFTERMATH if troubled else OBEYED_AFTER):
             if not effect.on_threshold:
                 yield f"deleted, and started: {effect.run_id} by {effect.name}, {late} µs after"
@@ -189,6 +189,10 @@ def calm_times_are_prompt(books: Books) -> Iterator[str]:
         for asked in history.asks
         if asked.status == 202 and asked.what in ("trigger", "probe")
     }
+    for asked in history.asks:
+        if asked.status == 202 and asked.what in ("redrive", "redrive all"):
+            made = asked.answer.get("runs", [asked.answer])
+            asked_at |= {run["runId"]: asked.answered for run in made}
     probes = {a.answer["runId"] for a in history.asks if a.what == "probe" and a.status == 202}
     for run_id, run in books.runs.items():
         if run_id not in probes and not history.calm:
@@ -249,7 +253,7 @@ def _runs_at(effect: Effect, at: int) -> bool:
     return effect.started_at <= at and (effect.ended_at is None or effect.ended_at > at)
 
 
-def _was_troubled(history: History, process: str, since: int, until: int) -> bool:
+def was_troubled(history: History, process: str, since: int, until: int) -> bool:
     return any(
         trouble.process == process
         and trouble.at <= until

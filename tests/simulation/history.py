@@ -55,6 +55,21 @@ class Ask:
 
 
 @dataclass(slots=True)
+class Told:
+    """One notice of a failed run as it arrived, at that microsecond of the simulation. `accepted`:
+    whether the receiver took it; `genuine`: whether its signature holds.
+    """
+
+    run_id: str
+    key: str
+    process: str
+    said: Any
+    genuine: bool
+    at: int
+    accepted: bool
+
+
+@dataclass(slots=True)
 class Trouble:
     """Something befell a process, at that microsecond of the simulation, for so long."""
 
@@ -73,6 +88,7 @@ class History:
 
     effects: list[Effect] = field(default_factory=list)
     asks: list[Ask] = field(default_factory=list)
+    told: list[Told] = field(default_factory=list)
     troubles: list[Trouble] = field(default_factory=list)
     accidents: list[str] = field(default_factory=list)
     slack: int = 0

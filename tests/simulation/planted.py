@@ -7,7 +7,8 @@ it. `ci` marks those that every change is checked with.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from tests.simulation.bugs import bug
+from tests.simulation.planted_failures import FAILURES
 
 RUNS_SQL = "store/sqlite/sql/runs.sql"
 NODES_SQL = "store/sqlite/sql/nodes.sql"
@@ -18,24 +19,6 @@ CLOCK = "store/sqlite/clock.py"
 FIRING = "core/firing.py"
 EDITING = "core/editing.py"
 RECOVERY = "core/recovery.py"
-
-
-@dataclass(frozen=True, slots=True)
-class Patch:
-    file: str
-    old: str
-    new: str
-
-
-@dataclass(frozen=True, slots=True)
-class Bug:
-    name: str
-    patches: tuple[Patch, ...]
-    ci: bool = False
-
-
-def bug(name: str, *patches: tuple[str, str, str], ci: bool = False) -> Bug:
-    return Bug(name, tuple(Patch(*patch) for patch in patches), ci)
 
 
 CLAIMS = (
@@ -371,4 +354,4 @@ ATTEMPTS = (
     ),
 )
 
-BUGS = (*CLAIMS, *EDITS, *LEASES, *ATTEMPTS)
+BUGS = (*CLAIMS, *EDITS, *LEASES, *ATTEMPTS, *FAILURES)

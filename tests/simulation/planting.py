@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.simulation.planted import Bug
+from tests.simulation.bugs import Bug
 from tests.tidy.source import ROOT
 
 SOURCE = ROOT / "src" / "onthedot"

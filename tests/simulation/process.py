@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from onthedot.clock import Clock, DatabaseClock
@@ -16,11 +17,13 @@ from onthedot.config import Settings
 from onthedot.core.instants import DAY
 from onthedot.node import Node
 from onthedot.roles.incarnation import Kit
+from onthedot.roles.notifier import Postbox
 from onthedot.roles.runners import Runner
 from onthedot.store.values import NodeFacts
 from tests.simulation.history import Trouble
 from tests.simulation.line import Line, store_over
 from tests.simulation.loop import SECOND, Life
+from tests.simulation.pager import SECRET
 from tests.simulation.world import INSTALLATION
 
 if TYPE_CHECKING:
@@ -174,6 +177,7 @@ class Process:
             retention_us=30 * DAY,
             alone=self.build.alone,
             tell=self.tell,
+            postbox=Postbox(partial(self.world.pager.receive, self), (SECRET,)),
         )
 
     # Hints

@@ -93,6 +93,34 @@ async def fail_for_good(d: Director) -> None:
     await asyncio.sleep(2.5)
 
 
+async def redrive_what_failed(d: Director) -> None:
+    run = await d.trigger(await d.job("failing/0.1", retries=0))
+    await asyncio.sleep(1)
+    await d.ask("letters", "GET", "/v1/dead-letters?limit=20")
+    for _ in range(2):
+        await d.ask("redrive", "POST", f"/v1/runs/{run}/redrive", run_id=run)
+    await asyncio.sleep(1.5)
+
+
+async def dismiss_what_failed(d: Director) -> None:
+    job = await d.job("refusing/0.1")
+    runs = [await d.trigger(job) for _ in range(2)]
+    await asyncio.sleep(1)
+    await d.ask("dismiss", "DELETE", f"/v1/dead-letters/{runs[0]}", run_id=runs[0])
+    path = f"/v1/jobs/{job}/dead-letters"
+    await d.ask("redrive all", "POST", f"{path}/redrive", job_id=job)
+    await asyncio.sleep(1)
+    await d.ask("dismiss all", "DELETE", path, job_id=job)
+    await asyncio.sleep(0.5)
+
+
+async def tell_who_asked(d: Director) -> None:
+    job = await d.job("refusing/0.1", onFailure={"url": "http://pager/moody"})
+    for _ in range(2):
+        await d.trigger(job)
+    await asyncio.sleep(3)
+
+
 async def time_out(d: Director) -> None:
     await d.trigger(await d.job("ok/50", timeout=1, retries=0))
     await asyncio.sleep(3)
@@ -214,6 +242,7 @@ SCENES: dict[str, Scene] = {
         *(retry, fail_for_good, time_out, cancel_what_waits, cancel_what_runs),
         *(cancel_what_fails, edit_while_it_fires, edit_what_runs_once, pause_and_resume),
         *(delete_with_everything, rescue, start_at_most_once, drain, backlog),
+        *(redrive_what_failed, dismiss_what_failed, tell_who_asked),
         *(catch_up_all, catch_up_latest, catch_up_none),
     )
 }

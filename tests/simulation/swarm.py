@@ -26,7 +26,7 @@ LOOKING = frozenset(
         *("Jobs.definitions", "Upkeep.prune", "Ledger.page", "Ledger.story", "Jobs.page"),
     }
 )
-CLAIMING = frozenset({"Runs.promote", "Runs.lease"})
+CLAIMING = frozenset({"Runs.promote", "Runs.lease", "Outbox.take"})
 STRIKES = {
     "die": (Fault.DIE_BEFORE, Fault.DIE_AFTER),
     "stall": (Fault.STALL_BEFORE, Fault.STALL_AFTER),

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.simulation.planted import BUGS, Bug
+from tests.simulation.bugs import Bug
+from tests.simulation.planted import BUGS
 from tests.simulation.planting import hunt, misplaced
 
 SEEDS_MAX = 30

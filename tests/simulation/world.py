@@ -11,6 +11,7 @@ from onthedot.store.sqlite.database import InlineDatabase
 from onthedot.store.sqlite.migrations import migrate
 from tests.simulation.history import Effect, History
 from tests.simulation.loop import SECOND, VirtualLoop
+from tests.simulation.pager import Pager
 
 if TYPE_CHECKING:
     from tests.simulation.line import Faults
@@ -33,6 +34,7 @@ class World:
         self.hints_lost = 0.0
         self.stepped_us = 0
         self.latest = 0
+        self.pager = Pager(self)
         self.database = InlineDatabase()
         self.database.apply(lambda connection: migrate(connection, installation=INSTALLATION))
         self._hints = self.chance("hints")

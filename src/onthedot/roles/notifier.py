@@ -53,8 +53,10 @@ class Notifier:
         that an outage of the store does not make us send things twice.
         """
         await self._settle()
-        now = self._clock.now()
+        now, asked = self._clock.now(), self._clock.monotonic()
         notices = await self._store.outbox.take(limit=GROUP_MAX, until=now + LEASE_US, now=now)
+        if self._clock.monotonic() - asked > (LEASE_US / SECOND) - ANSWER_S:
+            return 0.0  # we stood still meanwhile: they are somebody else's, or soon will be
         self._unsettled += await asyncio.gather(*(self._deliver(notice) for notice in notices))
         await self._settle()
         return 0.0 if len(notices) == GROUP_MAX else POLL_S

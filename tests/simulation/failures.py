@@ -1,0 +1,180 @@
+"""The rules about what failed: letters are dealt with once, and whoever asked is told."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+from tests.simulation.books import FOREVER, Books
+from tests.simulation.effects import LEASE, was_troubled
+from tests.simulation.history import Ask, History, Told
+
+FAILED = frozenset({"failed", "lost"})
+UNCERTAIN = frozenset({None, 503, 507})
+"""It may have happened all the same."""
+
+
+# Dead letters
+
+
+def a_letter_is_redriven_once(books: Books) -> Iterator[str]:
+    """One new run, which names the failed one and is due when that was."""
+    made: dict[str, list[str]] = defaultdict(list)
+    for run_id, old in books.redriven.items():
+        made[old].append(run_id)
+        failed, again = books.runs.get(old), books.runs[run_id]
+        if failed is not None and failed["status"] not in FAILED:
+            yield f"redriven: {old}, which is {failed['status']}"
+        if failed is not None and failed["scheduledFor"] != again["scheduledFor"]:
+            yield f"redriven: {run_id} is due at another instant than {old}"
+        if not any(_redrives(asked, old, again["jobId"]) for asked in books.history.asks):
+            yield f"redriven: {old}, which nobody asked for"
+    for old, runs in made.items():
+        if len(runs) > 1:
+            yield f"redriven twice: {old} as {sorted(runs)}"
+    for asked, old, run_id in _redrives_answered(books.history):
+        if books.redriven.get(run_id) != old:
+            yield f"lost: {old} was redriven as {run_id} ({asked.what}), which does not name it"
+
+
+def a_letter_is_redriven_or_dismissed(books: Books) -> Iterator[str]:
+    """Not both, and each only once."""
+    redriven = set(books.redriven.values())
+    dismissed = Counter(asked.run_id for asked in books.history.asks if _dismissed(asked))
+    for run_id, times in dismissed.items():
+        if times > 1:
+            yield f"dismissed {times} times: {run_id}"
+        if run_id in redriven:
+            yield f"dismissed and redriven: {run_id}"
+
+
+def what_is_dealt_with_is_no_letter_any_more(books: Books) -> Iterator[str]:
+    """From the answer on, nobody sees it among the letters."""
+    gone: dict[str, int] = {}
+    for asked in books.history.asks:
+        if _dismissed(asked) and asked.run_id is not None:
+            gone[asked.run_id] = asked.answered_at or FOREVER
+    for asked, old, _ in _redrives_answered(books.history):
+        gone[old] = asked.answered_at or FOREVER
+    for asked in books.history.asks:
+        if asked.what in ("letters", "last letters") and asked.status == 200:
+            for letter in asked.answer["deadLetters"]:
+                if asked.sent_at > gone.get(letter["runId"], FOREVER):
+                    yield f"dealt with, and still a letter: {letter['runId']}"
+
+
+def what_failed_is_a_letter(books: Books) -> Iterator[str]:
+    """In the end a failed run is among the letters once, unless somebody dealt with it."""
+    pages = [a for a in books.history.asks if a.what == "last letters" and a.status == 200]
+    listed = Counter(letter["runId"] for page in pages for letter in page.answer["deadLetters"])
+    for run_id, times in listed.items():
+        run = books.runs.get(run_id)
+        if times > 1:
+            yield f"a letter {times} times: {run_id}"
+        if run is not None and run["status"] not in FAILED:
+            yield f"a letter that did not fail: {run_id} is {run['status']}"
+    redriven = set(books.redriven.values())
+    for run_id, run in books.runs.items():
+        if run["status"] not in FAILED or run_id in listed or run_id in redriven:
+            continue
+        if not any(_may_end(asked, run_id, run["jobId"]) for asked in books.history.asks):
+            yield f"lost: {run_id} failed and is no letter, and nobody dealt with it"
+
+
+def _redrives(asked: Ask, run_id: str, job_id: str) -> bool:
+    if asked.what == "redrive all":
+        return asked.job_id == job_id
+    return asked.what == "redrive" and asked.run_id == run_id
+
+
+def _redrives_answered(history: History) -> Iterator[tuple[Ask, str, str]]:
+    """(the request, the failed run, the new one)"""
+    for asked in history.asks:
+        if asked.status == 202 and asked.what in ("redrive", "redrive all"):
+            for made in asked.answer.get("runs", [asked.answer]):
+                yield asked, made["redriveOf"], made["runId"]
+
+
+def _dismissed(asked: Ask) -> bool:
+    return asked.what == "dismiss" and asked.status == 204
+
+
+def _may_end(asked: Ask, run_id: str, job_id: str) -> bool:
+    """Whether the letter may be gone by this request; a redrive that was not answered may have made
+    a run of which nobody has heard, if the job was deleted.
+    """
+    if asked.what in ("dismiss", "redrive") and asked.run_id == run_id:
+        return asked.status == 204 or asked.status in UNCERTAIN
+    if asked.what == "dismiss all" and asked.job_id == job_id:
+        return asked.status == 200 or asked.status in UNCERTAIN
+    return asked.what == "redrive all" and asked.job_id == job_id and asked.status in UNCERTAIN
+
+
+# Notices
+
+
+def who_asked_is_told(books: Books) -> Iterator[str]:
+    """I14: in the end every failure was received by whoever the job names, whatever befell us."""
+    received = {told.run_id for told in books.history.told if told.accepted}
+    for run_id, run in books.runs.items():
+        book = books.jobs.get(run["jobId"])
+        if run["status"] not in FAILED or book is None or run_id in received:
+            continue
+        always = all(version.job["onFailure"] for version in book.versions)
+        if always and not book.gaps and book.deleting_from == FOREVER and not book.muted:
+            yield f"nobody was told: {run_id} {run['status']}"
+
+
+def only_failures_are_told(books: Books) -> Iterator[str]:
+    """What is said is true, signed, and the same each time."""
+    for run_id, notices in _by_run(books.history).items():
+        run = books.runs.get(run_id)
+        if any(not told.genuine for told in notices):
+            yield f"told without a signature that holds: {run_id}"
+        if len({repr(told.said) for told in notices}) > 1 or len({t.key for t in notices}) > 1:
+            yield f"told differently: {run_id}"
+        if run is None:
+            continue
+        book, said = books.jobs.get(run["jobId"]), notices[0].said
+        if run["status"] not in FAILED:
+            yield f"told as failed: {run_id}, which is {run['status']}"
+        elif any(said[name] != run[name] for name in TOLD_OF_RUN):
+            yield f"told otherwise than it was: {run_id} {said}"
+        if book is not None and not book.gaps and not book.muted:
+            if not any(version.job["onFailure"] for version in book.versions):
+                yield f"told unasked: {run_id}"
+
+
+def nobody_is_told_twice_without_need(books: Books) -> Iterator[str]:
+    """What was received is sent again only if something befell a process that sent it."""
+    for run_id, notices in _by_run(books.history).items():
+        for before, after in pairwise(notices):
+            befell = (
+                was_troubled(books.history, sender, before.at - LEASE, after.at)
+                for sender in (before.process, after.process)
+            )
+            if before.accepted and not any(befell):
+                yield f"told twice: {run_id} by {before.process}, then by {after.process}"
+
+
+def _by_run(history: History) -> dict[str, list[Told]]:
+    found: dict[str, list[Told]] = defaultdict(list)
+    for told in history.told:
+        found[told.run_id].append(told)
+    return found
+
+
+TOLD_OF_RUN = (
+    *("runId", "jobId", "status", "scheduledFor", "finishedAt", "attempt", "error", "reason"),
+)
+
+FAILURE_RULES: tuple[Callable[[Books], Iterator[str]], ...] = (
+    a_letter_is_redriven_once,
+    a_letter_is_redriven_or_dismissed,
+    what_is_dealt_with_is_no_letter_any_more,
+    what_failed_is_a_letter,
+    who_asked_is_told,
+    only_failures_are_told,
+    nobody_is_told_twice_without_need,
+)

@@ -1,0 +1,73 @@
+"""Planted bugs in what becomes of failed runs: letters, notices, runners that die."""
+
+from __future__ import annotations
+
+from tests.simulation.bugs import bug
+
+RUNS = "store/sqlite/runs.py"
+LETTERS_SQL = "store/sqlite/sql/letters.sql"
+OUTBOX_SQL = "store/sqlite/sql/outbox.sql"
+
+FAILURES = (
+    bug(
+        "the notice is written after the outcome, in another transaction",
+        (
+            RUNS,
+            "    note_failures(db, failures)\n",
+            "",
+        ),
+        (
+            RUNS,
+            "    return await self._database.write(lambda db: _finish(db, node, outcomes, now))",
+            """\
+    done = await self._database.write(lambda db: _finish(db, node, outcomes, now))
+        failures = [each for each in outcomes if each.status in FAILURES and not each.retry_at]
+        await self._database.write(lambda db: note_failures(db, failures))
+        return done""",
+        ),
+    ),
+    bug(
+        "a notice is for whoever comes next, not for who took it",
+        (OUTBOX_SQL, "set at = ?, tries = tries + 1\n", "set at = at + 0 * ?, tries = tries + 1\n"),
+    ),
+    bug(
+        "a notice is forgotten before it is delivered",
+        (
+            "roles/notifier.py",
+            "        self._unsettled += await asyncio.gather(",
+            """\
+        taken = [Delivery(each.job, each.run, each.tries) for each in notices]
+        await self._store.outbox.settle(taken, now=now)
+        self._unsettled += await asyncio.gather(""",
+        ),
+    ),
+    bug(
+        "a retry is told as a failure",
+        (
+            RUNS,
+            "            retries.append(final.retry_at)\n",
+            "            retries.append(final.retry_at)\n            failures.append(final)\n",
+        ),
+    ),
+    bug(
+        "a redriven letter stays",
+        (
+            LETTERS_SQL,
+            "delete from dead\nwhere job = :job and run = :run\nreturning",
+            "update dead set due = due\nwhere job = :job and run = :run\nreturning",
+        ),
+        (
+            "store/sqlite/migrations/0001.sql",
+            "create unique index redrive_old on",
+            "create index redrive_old on",
+        ),
+    ),
+    bug(
+        "a redrive does not say what it does again",
+        (
+            "store/sqlite/letters.py",
+            '    db.execute(SQL["letters.remember"], (job, number, run))\n',
+            "",
+        ),
+    ),
+)
