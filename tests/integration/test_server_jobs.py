@@ -52,11 +52,21 @@ DEFAULTS: Json = {
     "guarantee": "at_least_once",
     "catchUp": "latest",
     "catchUpWindow": 60,
+    "catchUpMaxAge": None,
+    "catchUpMax": 1000,
+    "catchUpRate": 50,
     "overlap": "allow",
     "tags": [],
     "paused": False,
+    "startAt": None,
+    "endAt": None,
+    "maxRuns": None,
+    "jitter": 0,
+    "spread": 0,
     "version": 1,
     "nextRunAt": None,
+    "nextStartAt": None,
+    "lastRunAt": None,
 }
 
 

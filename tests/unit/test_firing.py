@@ -8,14 +8,12 @@ from hypothesis import strategies as st
 
 from onthedot.core.firing import (
     AHEAD,
-    CATCH_UP_MAX,
-    CATCH_UP_SPACING,
     YOUNG_MAX,
     Plan,
     plan_firings,
 )
 from onthedot.core.instants import DAY, HOUR, MILLISECOND, MINUTE, SECOND, Instant, parse_instant
-from onthedot.core.model import CatchUp, Entry, NewRun, Record, Rule, occurrence, shard_of
+from onthedot.core.model import Catching, CatchUp, Entry, NewRun, Record, Rule, occurrence, shard_of
 from onthedot.core.schedules import Cron, Every
 from onthedot.core.states import Status
 
@@ -311,7 +309,7 @@ def test_all_leaves_what_starts_after_the_claim_to_wait():
     assert dues(caught) == [first + k * MINUTE for k in range(51)]
     assert caught[-1].at == NOW + AHEAD
     assert dues(plan.later) == [first + k * MINUTE for k in range(51, 100)]
-    assert [run.at for run in plan.later] == [NOW + k * CATCH_UP_SPACING for k in range(51, 100)]
+    assert [run.at for run in plan.later] == [NOW + k * SECOND // 50 for k in range(51, 100)]
 
 
 def test_all_never_starts_more_than_50_in_a_second():
@@ -329,7 +327,7 @@ def test_all_runs_the_newest_thousand_and_the_rest_is_one_record(schedule, old, 
 
     plan = fired(a_rule(schedule, "all", window=0), first)
 
-    assert CATCH_UP_MAX == 1_000
+    assert Catching().most == 1_000
     caught = sorted(dues([*plan.runs, *plan.later]))
     assert caught == [NOW - k * MINUTE for k in range(old - rest, -1, -1)]
     expected = [(first, first + (rest - 1) * MINUTE, rest)] if rest else []

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from onthedot.core.firing import AHEAD, newest, plan_firings
 from onthedot.core.instants import DAY, HOUR, INSTANT_MAX, MINUTE, SECOND, Instant, parse_instant
 from onthedot.core.model import Entry, Rule, is_occurrence, occurrence
-from onthedot.core.schedules import Cron, Every, Schedule, Span, span
+from onthedot.core.schedules import Cron, Every, Span, Timetable, span
 from onthedot.core.states import Status
 
 START = parse_instant("2026-03-07T00:00:00Z", field="start")
 CLAIMS_MAX = 50
 
 
-def listed(schedule: Schedule, first: Instant, last: Instant) -> Iterator[Instant]:
+def listed(schedule: Timetable, first: Instant, last: Instant) -> Iterator[Instant]:
     due: Instant | None = first
     while due is not None and due <= last:
         yield due

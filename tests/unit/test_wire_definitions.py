@@ -26,6 +26,7 @@ from onthedot.wire import (
     trigger_due,
     trigger_payload,
 )
+from onthedot.wire.reading import SET_BY_SERVER
 
 NOW = parse_instant("2026-03-01T00:00:00Z", field="NOW")
 JOB = {"name": "report", "handlerUrl": "https://example.com/hook"}
@@ -204,6 +205,8 @@ def test_a_job_answers_with_every_field_of_the_contract():
         *("sentence", "normalised", "timeout", "retries"),
         *("backoff", "queue", "priority", "guarantee", "catchUp", "catchUpWindow", "overlap"),
         *("tags", "paused", "onFailure", "version", "nextRunAt", "createdAt", "updatedAt"),
+        *("startAt", "endAt", "maxRuns", "jitter", "spread", "nextStartAt", "lastRunAt"),
+        *("catchUpMaxAge", "catchUpMax", "catchUpRate"),
     }
     assert answer["nextRunAt"] == "2026-03-01T09:00:00Z"
     assert answer["createdAt"] == "2026-03-01T00:00:00Z"
@@ -220,13 +223,14 @@ def test_a_delay_is_answered_as_the_instant_it_means():
 
 
 @pytest.mark.parametrize(
-    "schedule", [{"every": 5}, {"schedule": "0 9 * * *"}, {"schedule": "P1M"}], ids=str
+    "schedule",
+    [{"every": 5}, {"schedule": "0 9 * * *"}, {"schedule": "P1M"}, {"delay": 5}, {}],
+    ids=str,
 )
 def test_what_was_answered_can_be_sent_back_without_a_change(schedule):
     definition = defined(**schedule, payload={"a": 1}, tags=["x"], timeout="PT1M", key="k")
     answer = shown(definition)
-    set_by_server = ("jobId", "version", "sentence", "normalised", "nextRunAt")
-    for name in (*set_by_server, "createdAt", "updatedAt"):
+    for name in SET_BY_SERVER:
         del answer[name]
 
     assert definition_of(read(json.dumps(answer).encode(), JobIn), now=NOW) == definition

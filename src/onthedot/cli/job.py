@@ -8,7 +8,7 @@ import click
 
 from onthedot.cli import output
 from onthedot.cli.client import Client, connect, find_job, path_of
-from onthedot.cli.values import clock_rules, duration, instant, payload, remote
+from onthedot.cli.values import clock_rules, duration, instant, payload, remote, windows
 from onthedot.cli.watch import rows_max, watching
 from onthedot.cli.watch import show as show_again
 from onthedot.clock import SystemClock
@@ -22,6 +22,9 @@ SCHEDULES = {
     "runAt": "--at",
     "delay": "--delay",
 }
+
+
+_WINDOW = {"starts at": "startAt", "ends at": "endAt", "last run": "lastRunAt"}
 
 
 @click.group("job")
@@ -71,6 +74,14 @@ def job_group() -> None:
     type=click.Choice(["latest", "all", "none"]),
     help="What to do about occurrences missed while no server ran.  [default: latest]",
 )
+@click.option(
+    "--catch-up-max-age",
+    "catchUpMaxAge",
+    callback=duration,
+    metavar="DURATION",
+    help="What is older is never caught up.",
+)
+@windows
 @click.option("--on-failure", "onFailure", metavar="URL", help="Who is told of failed runs.")
 @click.option(
     "--guarantee",
@@ -265,6 +276,7 @@ def _show(job: dict[str, Any], *, as_json: bool) -> None:
         ("timeout", _duration(job.get("timeout"))),
         ("queue", f"{job.get('queue')}, priority {job.get('priority')}"),
         ("catch-up", str(job.get("catchUp"))),
+        *((name, output.moment(job[key])) for name, key in _WINDOW.items() if job.get(key)),
         ("on failure", str((job.get("onFailure") or {}).get("url") or output.MISSING)),
         ("tags", ", ".join(job.get("tags") or []) or output.MISSING),
         ("version", f"{job.get('version')}, {output.moment(job.get('updatedAt'))}"),

@@ -74,6 +74,43 @@ def clock_rules(command: F) -> F:
     )(command)
 
 
+def windows(command: F) -> F:
+    """From when to when a schedule holds, and how exactly it is followed."""
+    for option in reversed(
+        (
+            click.option(
+                "--start-at",
+                "startAt",
+                callback=instant,
+                metavar="INSTANT",
+                help="Nothing is due before it.",
+            ),
+            click.option(
+                "--end-at",
+                "endAt",
+                callback=instant,
+                metavar="INSTANT",
+                help="Nothing is due after it.",
+            ),
+            click.option("--max-runs", "maxRuns", type=int, help="Over after so many occurrences."),
+            click.option(
+                "--jitter",
+                callback=duration,
+                metavar="DURATION",
+                help="Each occurrence starts up to so much later.",
+            ),
+            click.option(
+                "--spread",
+                callback=duration,
+                metavar="DURATION",
+                help="The job starts up to so much later, always by the same offset.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
 def remote(command: F) -> F:
     """The options of every command that calls a server and gives data."""
     command = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")(

@@ -15,7 +15,8 @@ from heapq import merge
 from typing import Final, NamedTuple
 
 from onthedot.core.instants import Instant
-from onthedot.core.model import Once, Schedule
+from onthedot.core.model import Once
+from onthedot.core.schedules import Timetable
 from onthedot.core.states import Status
 
 FAULTS_MAX: Final = 100
@@ -29,7 +30,7 @@ class Version:
     """
 
     number: int
-    schedule: Schedule
+    schedule: Timetable | Once | None
     paused: bool
     anchor: Instant
     since: Instant

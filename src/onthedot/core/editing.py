@@ -7,12 +7,21 @@ what was due up to it belongs to the old one, what comes later to the new one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from onthedot.core.instants import Instant
-from onthedot.core.model import Definition, Job, NewRun, Once, Record, lane_of, occurrence
-from onthedot.core.schedules import span
+from onthedot.core.instants import Instant, format_instant
+from onthedot.core.model import (
+    Definition,
+    Job,
+    NewRun,
+    Once,
+    Record,
+    lane_of,
+    occurrence,
+    timetable,
+)
+from onthedot.core.schedules import Every, Within, latest, span
 from onthedot.core.states import Status
 from onthedot.errors import NeverFires
 
@@ -52,11 +61,13 @@ class Change(NamedTuple):
 
 def create(number: int, definition: Definition, *, now: Instant) -> Change:
     """A new job: version 1, anchored at its creation."""
+    anchor = anchor_of(definition, now)
+    definition = limited(definition, anchor, now)
     job = Job(
         id=number,
         version=1,
         definition=definition,
-        anchor=now,
+        anchor=anchor,
         since=now,
         created_at=now,
         updated_at=now,
@@ -71,16 +82,21 @@ def edit(standing: Standing, definition: Definition) -> Change:
     """A new version of the job; pausing and resuming are edits of `paused`."""
     old, cut = standing.job, standing.cut
     moved = definition.schedule != old.definition.schedule
+    begun = moved or definition.start_at != old.definition.start_at
+    anchor = anchor_of(definition, standing.now) if begun else old.anchor
+    if begun or definition.max_runs != old.definition.max_runs:
+        definition = limited(definition, anchor, cut)
     ahead = _one_off_ahead(standing) or (moved and not _is_ours(standing, definition))
     recurring = not isinstance(definition.schedule, Once)
     skipping_from = cut if definition.paused and (ahead or recurring) else None
-    still_paused = old.definition.paused and definition.paused and not moved
+    same = timetable(definition) == timetable(old.definition)
+    still_paused = old.definition.paused and definition.paused and not moved and same
     if still_paused:
         skipping_from = old.skipping_from  # one record a pause, however often the job is edited
     job = old._replace(
         version=old.version + 1,
         definition=definition,
-        anchor=standing.now if moved else old.anchor,
+        anchor=anchor,
         since=cut,
         updated_at=standing.now,
         skipping_from=skipping_from,
@@ -115,10 +131,8 @@ def never_fired(job: Job, cut: Instant, aside: tuple[Instant, str] | None) -> li
 
 def first_entry(job: Job, after: Instant) -> Instant | None:
     """The first occurrence of a recurring job later than `after`, for the clock."""
-    schedule = job.definition.schedule
-    if schedule is None or isinstance(schedule, Once):
-        return None
-    return schedule.after(after, anchor=job.anchor)
+    schedule = timetable(job.definition)
+    return None if schedule is None else schedule.after(after, anchor=job.anchor)
 
 
 def one_off(job: Job, cut: Instant) -> NewRun | None:
@@ -133,6 +147,9 @@ def one_off(job: Job, cut: Instant) -> NewRun | None:
     expires = None
     if definition.catch_up == "none":
         expires = max(at, cut) + definition.catch_up_window_us
+    elif definition.catching.age_us is not None:
+        late_us = max(definition.catching.age_us, definition.catch_up_window_us)
+        expires = max(at, cut) + late_us
     return NewRun(
         job.id,
         occurrence(at),
@@ -158,17 +175,52 @@ def next_run_at(job: Job, now: Instant) -> Instant | None:
     return first_entry(job, now)
 
 
+def last_run_at(job: Job) -> Instant | None:
+    """The last due instant of a job whose schedule has an end."""
+    schedule = timetable(job.definition)
+    if not isinstance(schedule, Within) or schedule.end is None:
+        return None
+    first = schedule.after(-1, anchor=job.anchor)
+    return None if first is None else latest(schedule, schedule.end, first=first, anchor=job.anchor)
+
+
 def refuse_without_instant(definition: Definition, *, now: Instant) -> None:
     """A recurring schedule that yields no instant at all is refused at the door."""
-    schedule = definition.schedule
-    if schedule is None or isinstance(schedule, Once):
+    schedule = timetable(definition)
+    if schedule is None or schedule.after(now, anchor=anchor_of(definition, now)) is not None:
         return
-    if schedule.after(now, anchor=now) is None:
+    if isinstance(schedule, Within) and schedule.end is not None:
         raise NeverFires(
-            "this schedule has no instant from now to the end of 2199",
-            hint="Widen the expression, or use runAt for one instant.",
-            field="cronExpr",
+            f"the schedule has no instant left until endAt, {format_instant(schedule.end)}",
+            hint="Give a later endAt. To stop the job, pause or delete it.",
+            field="endAt",
         )
+    raise NeverFires(
+        "this schedule has no instant from now to the end of 2199",
+        hint="Widen the expression, or use runAt for one instant.",
+        field="cronExpr",
+    )
+
+
+def anchor_of(definition: Definition, now: Instant) -> Instant:
+    """The phase of an interval: its first occurrence is at startAt or, without that, one interval
+    from now.
+    """
+    schedule, start = definition.schedule, definition.start_at
+    return start - schedule.every_us if isinstance(schedule, Every) and start is not None else now
+
+
+def limited(definition: Definition, anchor: Instant, after: Instant) -> Definition:
+    """With the instant of the last occurrence that `max_runs` allows, counted from now on."""
+    schedule = timetable(replace(definition, last_at=None))
+    if definition.max_runs is None or schedule is None:
+        return definition if definition.last_at is None else replace(definition, last_at=None)
+    last = due = schedule.after(after, anchor=anchor)
+    for _ in range(definition.max_runs - 1):  # bounded at the door, by MAX_RUNS_MAX
+        if due is None:
+            break
+        last, due = due, schedule.after(due, anchor=anchor)
+    return replace(definition, last_at=last if due is None else due)
 
 
 def _one_off_ahead(standing: Standing) -> bool:
@@ -188,8 +240,8 @@ def _is_ours(standing: Standing, definition: Definition) -> bool:
     Only a recurring one can: an instant up to the cut is then one of its occurrences.
     """
     old, new = standing.job, definition.schedule
-    schedule = old.definition.schedule
-    if not isinstance(new, Once) or schedule is None or isinstance(schedule, Once):
+    schedule = timetable(old.definition)
+    if not isinstance(new, Once) or schedule is None:
         return False
     start = old.since if old.skipping_from is None else old.skipping_from
     if not start < new.at <= standing.cut:
@@ -219,10 +271,12 @@ def _skipped(standing: Standing) -> Record | None:
         first = last = schedule.at
         count: int | None = 1
     else:
-        due = schedule.after(job.skipping_from, anchor=job.anchor)
+        due = first_entry(job, job.skipping_from)
         if due is None or due > standing.cut:
             return None
-        held = span(schedule, due, standing.cut, anchor=job.anchor)
+        recurring = timetable(job.definition)
+        assert recurring is not None, job
+        held = span(recurring, due, standing.cut, anchor=job.anchor)
         assert held is not None, job
         first, last, count = held.first, held.last, held.count
     return Record(job.id, job.version, Status.SKIPPED, first, last, count, "paused")

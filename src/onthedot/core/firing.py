@@ -12,16 +12,15 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from onthedot.core.durations import format_duration
-from onthedot.core.instants import MILLISECOND, SECOND, Instant
+from onthedot.core.instants import SECOND, Instant
 from onthedot.core.model import Cut, Entry, NewRun, Record, Rule, occurrence
-from onthedot.core.schedules import Schedule, Span, latest, span
+from onthedot.core.schedules import Span, Timetable, latest, span
+from onthedot.core.shifting import NO_SHIFT
 from onthedot.core.states import Status
 
 AHEAD = SECOND
 """Nothing is claimed more than this before it is due, so that a pause holds within a second."""
 
-CATCH_UP_MAX = 1_000
-CATCH_UP_SPACING = 20 * MILLISECOND
 YOUNG_MAX = 1_000
 """Of one entry in one claim; what is left stays in the clock and comes with the next claim."""
 
@@ -100,7 +99,7 @@ def _fire_once(plan: Plan, entry: Entry, rule: Rule, now: Instant) -> bool:
     It would come to the same in `_fire`, at three times the price.
     """
     shard, due, job, version, number = entry
-    if due > plan.until or due < now - rule.catch_up_window_us:
+    if due > plan.until or due < now - rule.catch_up_window_us or rule.shift is not None:
         return False
     following = rule.schedule.after(due, anchor=due)
     if following is None or following <= plan.until:
@@ -126,8 +125,7 @@ def _fire(plan: Plan, entry: Entry, rule: Rule, cut: Cut | None, now: Instant) -
         if due < now - rule.catch_up_window_us:
             young = _catch_up(fate, entry, rule, last, now)
         _run_young(fate, young, schedule, last)
-    plan.runs.extend(_runs(entry, rule, fate.dues))
-    for run in _runs(entry, rule, fate.spaced):
+    for run in _runs(entry, rule, fate.dues + fate.spaced):
         (plan.runs if run.at <= plan.until else plan.later).append(run)
     if fate.record is not None:
         plan.records.append(fate.record)
@@ -153,7 +151,7 @@ class _Fate:
         self.next: Instant | None = None
 
 
-def _run_young(fate: _Fate, due: Instant | None, schedule: Schedule, last: Instant) -> None:
+def _run_young(fate: _Fate, due: Instant | None, schedule: Timetable, last: Instant) -> None:
     while due is not None and due <= last and len(fate.dues) < YOUNG_MAX:
         fate.dues.append((due, due))
         due = schedule.after(due, anchor=due)
@@ -166,14 +164,16 @@ def _catch_up(fate: _Fate, entry: Entry, rule: Rule, last: Instant, now: Instant
     old = span(rule.schedule, entry.due, min(window_from - 1, last), anchor=entry.due)
     assert old is not None, entry
     young = rule.schedule.after(old.last, anchor=entry.due)
-    missed: Span | None = old
+    catching = rule.catching
+    oldest = 0 if catching.age_us is None else now - catching.age_us
+    caught: list[Instant] = []
     if rule.catch_up == "all":
-        caught = newest(rule.schedule, old, CATCH_UP_MAX)
-        fate.spaced = [(due, now + k * CATCH_UP_SPACING) for k, due in enumerate(caught)]
-        missed = _before(rule.schedule, old, caught[0], len(caught))
+        caught = [due for due in newest(rule.schedule, old, catching.most) if due >= oldest]
+        fate.spaced = [(due, now + k * SECOND // catching.rate) for k, due in enumerate(caught)]
     elif rule.catch_up == "latest" and (young is None or young > min(last, now)):
-        fate.spaced = [(old.last, old.last)]
-        missed = _before(rule.schedule, old, old.last, 1)
+        caught = [old.last] if old.last >= oldest else []
+        fate.spaced = [(due, due) for due in caught]
+    missed = _before(rule.schedule, old, caught[0], len(caught)) if caught else old
     if missed is not None:
         late = format_duration(now - missed.last)
         reason = f"nobody fired it in time: {late} late, catchUp is {rule.catch_up}"
@@ -181,7 +181,7 @@ def _catch_up(fate: _Fate, entry: Entry, rule: Rule, last: Instant, now: Instant
     return young
 
 
-def _skip_deleted(fate: _Fate, entry: Entry, schedule: Schedule, last: Instant) -> None:
+def _skip_deleted(fate: _Fate, entry: Entry, schedule: Timetable, last: Instant) -> None:
     due = span(schedule, entry.due, last, anchor=entry.due)
     assert due is not None, entry
     fate.record = _record(entry, Status.SKIPPED, due, "job deleted")
@@ -192,11 +192,13 @@ def _record(entry: Entry, status: Status, over: Span, reason: str) -> Record:
 
 
 def _runs(entry: Entry, rule: Rule, dues: Sequence[tuple[Instant, Instant]]) -> Iterator[NewRun]:
-    for due, at in dues:
+    shift = NO_SHIFT if rule.shift is None else rule.shift
+    for due, soonest in dues:
+        at = max(soonest, due + shift.of(entry.job, due))
         yield NewRun(entry.job, occurrence(due), entry.version, rule.lane, rule.priority, due, at)
 
 
-def _before(schedule: Schedule, whole: Span, first_kept: Instant, kept: int) -> Span | None:
+def _before(schedule: Timetable, whole: Span, first_kept: Instant, kept: int) -> Span | None:
     """What is left of a span when its newest `kept` occurrences are taken off."""
     if first_kept == whole.first:
         return None
@@ -205,7 +207,7 @@ def _before(schedule: Schedule, whole: Span, first_kept: Instant, kept: int) -> 
     return Span(count=count, first=whole.first, last=last)
 
 
-def newest(schedule: Schedule, over: Span, limit: int) -> list[Instant]:
+def newest(schedule: Timetable, over: Span, limit: int) -> list[Instant]:
     """The newest `limit` occurrences of a span, oldest first.
 
     Looks back from the end over a window that doubles, so that the cost follows `limit` and not
@@ -225,7 +227,7 @@ def newest(schedule: Schedule, over: Span, limit: int) -> list[Instant]:
 
 
 def _between(
-    schedule: Schedule, after: Instant, last: Instant, *, anchor: Instant
+    schedule: Timetable, after: Instant, last: Instant, *, anchor: Instant
 ) -> Iterator[Instant]:
     """The occurrences later than `after`, up to `last`."""
     due = schedule.after(after, anchor=anchor)

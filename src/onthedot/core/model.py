@@ -7,12 +7,14 @@ database row becomes without copying field by field; the rest are dataclasses.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from onthedot.core.instants import HOUR, MINUTE, SECOND, Instant
 from onthedot.core.schedules import Once as Once  # noqa: PLC0414  (a noun of the model, too)
 from onthedot.core.schedules import Schedule as Recurring
+from onthedot.core.schedules import Timetable, Within
+from onthedot.core.shifting import NO_SHIFT, Shift
 from onthedot.core.states import Status
 
 SHARDS = 16
@@ -60,13 +62,27 @@ class Backoff:
     max_us: int = HOUR
 
 
+class Catching(NamedTuple):
+    """How catching up is bounded: none older than `age_us`, the newest `most`, at most `rate` a
+    second.
+    """
+
+    age_us: int | None = None
+    most: int = 1_000
+    rate: int = 50
+
+
+MODEST = Catching()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
     """What a user says about a job: all that an edit may change. Defaults are those of the API.
 
     Either `handler_url` or `handler`, the name of a Python function, is set. `schedule_text` is the
     schedule as it was written, where it was given as text of any kind. `on_failure_url` is told of
-    runs that failed; empty: nobody is.
+    runs that failed; empty: nobody is. `last_at` follows from `max_runs`: the instant of the last
+    of them, worked out when that was said.
     """
 
     name: str
@@ -91,6 +107,12 @@ class Definition:
     tags: tuple[str, ...] = ()
     paused: bool = False
     on_failure_url: str = ""
+    start_at: Instant | None = None
+    end_at: Instant | None = None
+    max_runs: int | None = None
+    last_at: Instant | None = None
+    shift: Shift = NO_SHIFT
+    catching: Catching = MODEST
 
 
 class Handling(NamedTuple):
@@ -133,27 +155,44 @@ class Rule(NamedTuple):
     anchor is not part of it: the due instant of an entry carries the phase.
     """
 
-    schedule: Recurring
+    schedule: Timetable
     lane: str
     priority: int
     catch_up: CatchUp
     catch_up_window_us: int
+    shift: Shift | None = None
+    catching: Catching = MODEST
 
 
 def rule_of(definition: Definition) -> Rule | None:
     """The rule of a recurring job; None for a job without a clock entry (one-off, triggered
     only).
     """
-    schedule = definition.schedule
-    if schedule is None or isinstance(schedule, Once):
+    schedule = timetable(definition)
+    if schedule is None:
         return None
+    if isinstance(schedule, Within):
+        # Nobody fires what comes before the first entry; without it more jobs share a rule.
+        schedule = schedule.base if schedule.end is None else replace(schedule, start=None)
     return Rule(
         schedule,
         lane_of(definition),
         definition.priority,
         definition.catch_up,
         definition.catch_up_window_us,
+        None if definition.shift == NO_SHIFT else definition.shift,
+        definition.catching,
     )
+
+
+def timetable(definition: Definition) -> Timetable | None:
+    """When a recurring job is due: its schedule, between its first and its last instant."""
+    schedule = definition.schedule
+    if schedule is None or isinstance(schedule, Once):
+        return None
+    start, ends = definition.start_at, (definition.end_at, definition.last_at)
+    end = min((end for end in ends if end is not None), default=None)
+    return schedule if start is None and end is None else Within(schedule, start, end)
 
 
 LANE_MARK = "|"

@@ -13,7 +13,7 @@ from enum import StrEnum
 from onthedot.core.durations import format_duration
 from onthedot.core.editing import first_entry, next_run_at
 from onthedot.core.instants import MILLISECOND, SECOND, Instant, format_instant
-from onthedot.core.model import Definition, Job, Lanes, Once, lane_of
+from onthedot.core.model import Definition, Job, Lanes, Once, lane_of, timetable
 from onthedot.core.recovery import Offset, judge_offset, shards_of
 from onthedot.core.schedules import latest
 from onthedot.core.states import Status
@@ -159,8 +159,8 @@ def summary(findings: Sequence[Finding]) -> str:
 
 def last_due(job: Job, now: Instant) -> Instant | None:
     """The latest instant of a recurring job that must be in the ledger by now."""
-    schedule = job.definition.schedule
-    if schedule is None or isinstance(schedule, Once) or job.definition.paused:
+    schedule = timetable(job.definition)
+    if schedule is None or job.definition.paused:
         return None
     first = first_entry(job, job.since)
     if first is None or first > now - PATIENCE:
@@ -193,7 +193,15 @@ def _schedule(facts: Facts, job: Job) -> Finding:
     if isinstance(schedule, Once):
         found = f"its one instant was {_when(schedule.at, facts.now)}"
         return Finding("schedule", Verdict.NOTE, found, trigger)
-    return Finding("schedule", Verdict.NOTE, "its schedule is over: no instant is left", trigger)
+    found = f"its schedule is over: {_over(job.definition)}"
+    return Finding("schedule", Verdict.NOTE, found, trigger)
+
+
+def _over(definition: Definition) -> str:
+    last, end = definition.last_at, definition.end_at
+    if last is not None and (end is None or last <= end):
+        return f"maxRuns is {definition.max_runs}, and the last of them was {format_instant(last)}"
+    return "no instant is left" if end is None else f"endAt was {format_instant(end)}"
 
 
 def _set_aside(facts: Facts) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from onthedot.core.audit import Audited, Balance, Books, Fate, Version, audit
 from onthedot.core.instants import Instant
+from onthedot.core.model import Once, timetable
 from onthedot.core.states import live_status
 from onthedot.store.codec import STATUS_OF_CODE, definition_from
 from onthedot.store.contract import Store
@@ -61,7 +62,7 @@ def _version(row: Sequence[Any]) -> Version:
     said = definition_from(definition, "")
     return Version(
         number=number,
-        schedule=said.schedule,
+        schedule=said.schedule if isinstance(said.schedule, Once) else timetable(said),
         paused=said.paused,
         anchor=anchor,
         since=since,

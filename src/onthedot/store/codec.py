@@ -13,9 +13,10 @@ from typing import Any
 import msgspec
 
 from onthedot.core.instants import HOUR, MINUTE, SECOND
-from onthedot.core.model import Backoff, Definition, Handling, Once, Rule, Schedule
+from onthedot.core.model import Backoff, Catching, Definition, Handling, Once, Rule, Schedule
 from onthedot.core.schedules import Schedule as Recurring
-from onthedot.core.schedules import from_spec, to_spec
+from onthedot.core.schedules import Within, from_spec, to_spec
+from onthedot.core.shifting import Shift
 from onthedot.core.states import Status
 
 _UNSAID: Mapping[str, Any] = MappingProxyType(
@@ -40,6 +41,12 @@ _UNSAID: Mapping[str, Any] = MappingProxyType(
         "tags": (),
         "paused": False,
         "on_failure_url": "",
+        "start_at": None,
+        "end_at": None,
+        "max_runs": None,
+        "last_at": None,
+        "shift": Shift(spread_us=0, jitter_us=0),
+        "catching": Catching(age_us=None, most=1_000, rate=50),
     }
 )
 """What the text of a definition leaves out. Part of the format: these values stay, even if the
@@ -79,6 +86,8 @@ def definition_from(text: str, payload: str) -> Definition:
     if not isinstance(values["backoff"], Backoff):
         values["backoff"] = Backoff(**values["backoff"])
     values["tags"] = tuple(values["tags"])
+    values["shift"] = Shift(*values["shift"])
+    values["catching"] = Catching(*values["catching"])
     return Definition(payload=payload, **values)
 
 
@@ -103,20 +112,32 @@ def handling_from(text: str, payload: str) -> Handling:
 
 
 def rule_text(rule: Rule) -> str:
-    return _text(
-        {
-            "schedule": to_spec(rule.schedule),
-            "lane": rule.lane,
-            "priority": rule.priority,
-            "catch_up": rule.catch_up,
-            "catch_up_window_us": rule.catch_up_window_us,
-        }
-    )
+    schedule, end = rule.schedule, None
+    if isinstance(schedule, Within):
+        end, schedule = schedule.end, schedule.base
+    said: dict[str, Any] = {
+        "schedule": to_spec(schedule),
+        "lane": rule.lane,
+        "priority": rule.priority,
+        "catch_up": rule.catch_up,
+        "catch_up_window_us": rule.catch_up_window_us,
+    }
+    if end is not None:
+        said["end"] = end
+    if rule.shift is not None:
+        said["shift"] = rule.shift
+    if rule.catching != _UNSAID["catching"]:
+        said["catching"] = rule.catching
+    return _text(said)
 
 
 def rule_from(text: str) -> Rule:
     values: dict[str, Any] = msgspec.json.decode(text)
-    return Rule(**values | {"schedule": from_spec(values["schedule"])})
+    schedule, end = from_spec(values["schedule"]), values.pop("end", None)
+    values["schedule"] = schedule if end is None else Within(schedule, end=end)
+    values["shift"] = Shift(*values["shift"]) if "shift" in values else None
+    values["catching"] = Catching(*values.get("catching", _UNSAID["catching"]))
+    return Rule(**values)
 
 
 def _schedule_spec(schedule: Recurring | Once) -> dict[str, str | int]:

@@ -16,6 +16,7 @@ from onthedot.wire.reading import payload_text
 from onthedot.wire.runs import TriggerIn, TriggerManyIn
 from onthedot.wire.schedules import delayed, given_or_none, scheduled, two_schedules
 from onthedot.wire.urls import checked_url
+from onthedot.wire.windows import catching_of
 
 TIMEOUT_MAX: Final = DAY
 WAIT_MAX: Final = 30 * DAY
@@ -128,6 +129,7 @@ def _policies(old: Definition, given: JobFields) -> dict[str, Any]:
         changes["timeout_us"] = _timeout(given.timeout)
     if given.catch_up_window is not UNSET:
         changes["catch_up_window_us"] = parse_duration(given.catch_up_window, field="catchUpWindow")
+    changes["catching"] = catching_of(old.catching, given)
     if isinstance(given.backoff, BackoffIn):
         changes["backoff"] = _backoff(old.backoff, given.backoff)
     if given.on_failure is None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from onthedot.core.editing import next_run_at
+from onthedot.core.editing import last_run_at, next_run_at
 from onthedot.core.instants import SECOND, Instant, format_instant
 from onthedot.core.model import Backoff, CatchUp, Guarantee, Job
 from onthedot.core.schedules import (
@@ -22,6 +22,7 @@ from onthedot.core.schedules import (
 from onthedot.wire import fields as f
 from onthedot.wire.fields import about
 from onthedot.wire.schedules import ScheduleFields
+from onthedot.wire.windows import CatchUpMax, CatchUpMaxAge, CatchUpRate
 
 
 class BackoffIn(Struct, kw_only=True, forbid_unknown_fields=True, rename="camel"):
@@ -81,6 +82,9 @@ class JobFields(ScheduleFields, kw_only=True, forbid_unknown_fields=True, rename
     tags: f.Tags | UnsetType = UNSET
     paused: f.Paused | UnsetType = UNSET
     on_failure: OnFailureField | UnsetType | None = UNSET
+    catch_up_max_age: CatchUpMaxAge | UnsetType | None = UNSET
+    catch_up_max: CatchUpMax | UnsetType = UNSET
+    catch_up_rate: CatchUpRate | UnsetType = UNSET
 
 
 class JobIn(JobFields, kw_only=True, forbid_unknown_fields=True, rename="camel"):
@@ -148,6 +152,11 @@ class JobOut(Struct, kw_only=True, frozen=True, rename="camel"):
     timezone: str
     dst_gap: DstGap | None
     dst_overlap: DstOverlap | None
+    start_at: InstantText | None
+    end_at: InstantText | None
+    max_runs: int | None
+    jitter: Seconds
+    spread: Seconds
     timeout: Seconds
     retries: int
     backoff: BackoffOut
@@ -156,6 +165,9 @@ class JobOut(Struct, kw_only=True, frozen=True, rename="camel"):
     guarantee: Guarantee
     catch_up: CatchUp
     catch_up_window: Seconds
+    catch_up_max_age: Seconds | None
+    catch_up_max: int
+    catch_up_rate: int
     overlap: str
     tags: tuple[str, ...]
     paused: bool
@@ -164,6 +176,14 @@ class JobOut(Struct, kw_only=True, frozen=True, rename="camel"):
     next_run_at: Annotated[
         InstantText | None,
         Meta(description="The next due instant; null when paused, over or without a schedule."),
+    ]
+    next_start_at: Annotated[
+        InstantText | None,
+        Meta(description="When that will start: the same, unless `jitter` or `spread` moves it."),
+    ]
+    last_run_at: Annotated[
+        InstantText | None,
+        Meta(description="The last due instant, where `endAt` or `maxRuns` sets one."),
     ]
     created_at: InstantText
     updated_at: InstantText
@@ -182,6 +202,7 @@ def job_out(job: Job, job_id: str, *, now: Instant) -> JobOut:
     schedule = d.schedule
     named = schedule if d.schedule_text is None else None
     rules = schedule if isinstance(schedule, Cron | Repeat) else None
+    due = next_run_at(job, now)
     return JobOut(
         job_id=job_id,
         key=d.key,
@@ -200,6 +221,11 @@ def job_out(job: Job, job_id: str, *, now: Instant) -> JobOut:
         timezone=d.timezone,
         dst_gap=None if rules is None else rules.dst_gap,
         dst_overlap=None if rules is None else rules.dst_overlap,
+        start_at=instant_text(d.start_at),
+        end_at=instant_text(d.end_at),
+        max_runs=d.max_runs,
+        jitter=seconds(d.shift.jitter_us),
+        spread=seconds(d.shift.spread_us),
         timeout=seconds(d.timeout_us),
         retries=d.retries,
         backoff=_backoff_out(d.backoff),
@@ -208,12 +234,17 @@ def job_out(job: Job, job_id: str, *, now: Instant) -> JobOut:
         guarantee=d.guarantee,
         catch_up=d.catch_up,
         catch_up_window=seconds(d.catch_up_window_us),
+        catch_up_max_age=None if d.catching.age_us is None else seconds(d.catching.age_us),
+        catch_up_max=d.catching.most,
+        catch_up_rate=d.catching.rate,
         overlap=d.overlap,
         tags=d.tags,
         paused=d.paused,
         on_failure=OnFailureOut(url=d.on_failure_url) if d.on_failure_url else None,
         version=job.version,
-        next_run_at=instant_text(next_run_at(job, now)),
+        next_run_at=instant_text(due),
+        next_start_at=instant_text(None if due is None else due + d.shift.of(job.id, due)),
+        last_run_at=instant_text(last_run_at(job)),
         created_at=format_instant(job.created_at),
         updated_at=format_instant(job.updated_at),
     )

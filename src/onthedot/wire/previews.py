@@ -6,8 +6,9 @@ from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from onthedot.core.editing import anchor_of, limited
 from onthedot.core.instants import Instant, format_instant, parse_instant
-from onthedot.core.model import Definition
+from onthedot.core.model import Definition, timetable
 from onthedot.core.schedules import coming, explain, normal_form
 from onthedot.core.schedules.preview import Mark
 from onthedot.errors import Invalid
@@ -78,7 +79,8 @@ def preview_of(asked: PreviewIn, *, now: Instant) -> PreviewOut:
             field="schedule",
         )
     count = COUNT_DEFAULT if isinstance(asked.count, UnsetType) else asked.count
-    return preview_out(definition, after, count, anchor=after)
+    anchor = anchor_of(definition, after)
+    return preview_out(limited(definition, anchor, after), after, count, anchor=anchor)
 
 
 def preview_out(
@@ -93,6 +95,8 @@ def preview_out(
         timezone=definition.timezone,
         instants=[
             ComingOut(at=format_instant(at), nominal=format_instant(nominal), marks=marks)
-            for at, nominal, marks in coming(schedule, after, count, anchor=anchor)
+            for at, nominal, marks in coming(
+                timetable(definition) or schedule, after, count, anchor=anchor
+            )
         ],
     )

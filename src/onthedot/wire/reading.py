@@ -24,7 +24,17 @@ S = TypeVar("S", bound=Struct)
 
 DEPTH_MAX: Final = 100
 SET_BY_SERVER: Final = frozenset(
-    {"jobId", "version", "sentence", "normalised", "nextRunAt", "createdAt", "updatedAt"}
+    {
+        "jobId",
+        "version",
+        "sentence",
+        "normalised",
+        "nextRunAt",
+        "nextStartAt",
+        "lastRunAt",
+        "createdAt",
+        "updatedAt",
+    }
 )
 
 _SHOWN_MAX: Final = 40

@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, UnsetType
 
 from onthedot.core.durations import parse_duration
 from onthedot.core.editing import refuse_without_instant
 from onthedot.core.instants import INSTANT_MAX, Instant, parse_instant
-from onthedot.core.model import Definition, Schedule
+from onthedot.core.model import Definition, Schedule, timetable
 from onthedot.core.schedules import Cron, Every, Once, Repeat, Terms, read_cron, read_schedule
 from onthedot.core.schedules.zones import zone_named
 from onthedot.errors import Invalid
 from onthedot.wire import fields as f
+from onthedot.wire.windows import WindowFields, windowed
 
 _SCHEDULES: Final = {
     "cronExpr": "cron_expr",
@@ -25,7 +26,7 @@ _SCHEDULES: Final = {
 }
 
 
-class ScheduleFields(Struct, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+class ScheduleFields(WindowFields, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """When: at most one of cronExpr, every, runAt, delay, schedule, and how it is read."""
 
     cron_expr: f.CronExpr | UnsetType | None = UNSET
@@ -66,7 +67,8 @@ def scheduled(labelled: Definition, given: ScheduleFields, *, now: Instant) -> D
         new = replace(labelled, schedule=moved)
     if not isinstance(new.schedule, Cron | Repeat):
         _refuse_rules_without_clock(given)
-    if new.schedule != old:
+    new = windowed(new, given)
+    if timetable(new) != timetable(labelled):
         _refuse_without_instant(new, given, now)
     return new
 
@@ -160,6 +162,8 @@ def _refuse_without_instant(definition: Definition, given: ScheduleFields, now: 
     try:
         refuse_without_instant(definition, now=now)
     except Invalid as error:
+        if error.field == "endAt":
+            raise
         if isinstance(given.schedule, str):
             error.field = "schedule"
         elif isinstance(definition.schedule, Every):

@@ -6,10 +6,11 @@ from onthedot.core.schedules.once import Once
 from onthedot.core.schedules.preview import Coming, coming
 from onthedot.core.schedules.reading import read_cron, read_schedule
 from onthedot.core.schedules.repeat import Repeat, Step
-from onthedot.core.schedules.span import COUNT_MAX, Schedule, Span, latest, span
+from onthedot.core.schedules.span import COUNT_MAX, Schedule, Span, Timetable, latest, span
 from onthedot.core.schedules.spec import from_spec, to_spec
 from onthedot.core.schedules.terms import Terms
 from onthedot.core.schedules.wall import DstGap, DstOverlap
+from onthedot.core.schedules.within import Within
 from onthedot.core.schedules.words import explain, normal_form
 
 __all__ = [
@@ -26,6 +27,8 @@ __all__ = [
     "Span",
     "Step",
     "Terms",
+    "Timetable",
+    "Within",
     "coming",
     "explain",
     "from_spec",

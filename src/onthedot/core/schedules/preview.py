@@ -10,8 +10,9 @@ from onthedot.core.instants import SECOND, Instant
 from onthedot.core.schedules.cron import Cron
 from onthedot.core.schedules.once import Once
 from onthedot.core.schedules.repeat import Repeat
-from onthedot.core.schedules.span import Schedule
+from onthedot.core.schedules.span import Timetable
 from onthedot.core.schedules.wall import comes_twice
+from onthedot.core.schedules.within import Within
 from onthedot.core.schedules.zones import zone_of
 
 Mark = Literal["dstGap", "dstOverlapFirst", "dstOverlapSecond"]
@@ -26,7 +27,7 @@ class Coming(NamedTuple):
 
 
 def coming(
-    schedule: Schedule | Once | None, after: Instant, count: int, *, anchor: Instant
+    schedule: Timetable | Once | None, after: Instant, count: int, *, anchor: Instant
 ) -> list[Coming]:
     """The next occurrences strictly after an instant, at most `count`."""
     if schedule is None:
@@ -35,8 +36,10 @@ def coming(
     return [Coming(due, due, marks(schedule, due)) for due in dues]
 
 
-def marks(schedule: Schedule | Once, due: Instant) -> tuple[Mark, ...]:
+def marks(schedule: Timetable | Once, due: Instant) -> tuple[Mark, ...]:
     """What a change of the clocks has to do with a due instant."""
+    if isinstance(schedule, Within):
+        return marks(schedule.base, due)
     if not isinstance(schedule, Cron | Repeat):
         return ()
     if schedule.makes_up(due):
@@ -49,7 +52,7 @@ def marks(schedule: Schedule | Once, due: Instant) -> tuple[Mark, ...]:
     return ()
 
 
-def _dues(schedule: Schedule | Once, after: Instant, anchor: Instant) -> Iterator[Instant]:
+def _dues(schedule: Timetable | Once, after: Instant, anchor: Instant) -> Iterator[Instant]:
     if isinstance(schedule, Once):
         yield from [schedule.at] if schedule.at > after else []
         return

@@ -9,9 +9,12 @@ from onthedot.core.instants import INSTANT_MAX, Instant
 from onthedot.core.schedules.cron import Cron
 from onthedot.core.schedules.every import Every
 from onthedot.core.schedules.repeat import Repeat
+from onthedot.core.schedules.within import Within
 
 Schedule = Cron | Every | Repeat
 """Those that recur."""
+
+Timetable = Schedule | Within
 
 COUNT_MAX: Final = 100_000
 
@@ -26,21 +29,25 @@ class Span:
 
 
 def span(
-    schedule: Schedule, first: Instant, last_at_most: Instant, *, anchor: Instant
+    schedule: Timetable, first: Instant, last_at_most: Instant, *, anchor: Instant
 ) -> Span | None:
     """The occurrences in [first, last_at_most], `first` being one; None when the range is empty."""
     if first > last_at_most:
         return None
+    if isinstance(schedule, Within):
+        return span(schedule.base, first, _bounded(schedule, last_at_most), anchor=anchor)
     last = latest(schedule, last_at_most, first=first, anchor=anchor)
     if isinstance(schedule, Every):
         return Span((last - first) // schedule.every_us + 1, first, last)
     return Span(schedule.count(first, last, limit=COUNT_MAX), first, last)
 
 
-def latest(schedule: Schedule, at_most: Instant, *, first: Instant, anchor: Instant) -> Instant:
+def latest(schedule: Timetable, at_most: Instant, *, first: Instant, anchor: Instant) -> Instant:
     """The last occurrence that is not after `at_most`, `first` being one of them."""
     assert first <= at_most
     at_most = min(at_most, INSTANT_MAX)
+    if isinstance(schedule, Within):
+        return latest(schedule.base, _bounded(schedule, at_most), first=first, anchor=anchor)
     if isinstance(schedule, Every):
         return first + (at_most - first) // schedule.every_us * schedule.every_us
     # Cron has no way back, so halve: `last` is an occurrence, and none lies in (end, at_most].
@@ -55,3 +62,7 @@ def latest(schedule: Schedule, at_most: Instant, *, first: Instant, anchor: Inst
         else:
             last = due
     return last
+
+
+def _bounded(schedule: Within, at_most: Instant) -> Instant:
+    return at_most if schedule.end is None else min(at_most, schedule.end)
