@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from tests.support.rest import eventually
 from tests.support.server import ONTHEDOT, Server
 
 APP = """
-import asyncio, os, signal, time
+import asyncio, logging, os, signal, sys, time
 from onthedot import App, Context
 
 app = App()
@@ -43,6 +44,45 @@ def choosy(ctx):
     if ctx.attempt == 1:
         ctx.retry("the till is busy", after=0.2)
     return "x" * 100_000
+
+
+@app.job(name="talker", retries=1, backoff={"initial": 0.1, "factor": 1, "max": 0.1})
+async def talker(ctx):
+    print("hello from", ctx.attempt)
+    logging.getLogger("shop").info("at work")
+    ctx.log.debug("page %d", 1)
+    ctx.progress(1, 3, "orders")
+    await asyncio.to_thread(print, "from a thread")
+    left = ctx.checkpoint_value
+    ctx.checkpoint({"page": ctx.attempt})
+    if ctx.attempt == 1:
+        print("no end", end="")
+        raise LookupError("once")
+    return left
+
+
+@app.job(name="chatty", timeout=60)
+def chatty(ctx):
+    for number in range(3):
+        ctx.progress(number)
+        print("line", number, file=sys.stderr)
+        while not os.path.exists(f"go-{number}"):
+            time.sleep(0.01)
+
+
+@app.job(name="noisy")
+def noisy():
+    for number in range(20_000):
+        print("line", number)
+
+
+@app.job(name="crashing", retries=0)
+def crashing(ctx):
+    if ctx.checkpoint_value is not None:
+        return ctx.checkpoint_value
+    ctx.checkpoint("was here")
+    time.sleep(1)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 @app.job(name="hopeless", retries=5)
@@ -83,6 +123,15 @@ def apps(tmp_path_factory: pytest.TempPathFactory, receiver: Receiver) -> Iterat
     (folder / "shop.py").write_text(APP)
     with Server(folder, options=("--app", "shop:app", "--runners", "2")) as server:
         yield Stage(server, receiver)
+
+
+@pytest.fixture
+def onthedot_at() -> Callable[..., subprocess.Popen[str]]:
+    def started(stage: Stage, *words: str) -> subprocess.Popen[str]:
+        env = {"ONTHEDOT_SERVER": stage.server.url, "PATH": ""}
+        return subprocess.Popen([ONTHEDOT, *words], env=env, stdout=subprocess.PIPE, text=True)
+
+    return started
 
 
 def keyed(stage: Stage, key: str) -> dict[str, object]:
@@ -215,6 +264,90 @@ print(*asyncio.run(main()), greet.blocking.enqueue(name="eve"))
     assert said.returncode == 0, said.stderr
     outputs = [apps.over(run_id)["output"] for run_id in said.stdout.split()]
     assert outputs == [f'"hello {name}"' for name in ("ana", "bo", "c", "d", "eve")]
+
+
+# What functions say
+
+
+def logs(stage: Stage, run_id: object, **query: object) -> dict[str, Any]:
+    return dict(stage.rest.get(f"/v1/runs/{run_id}/logs", **query).json)
+
+
+def said(stage: Stage, run_id: object) -> list[tuple[int, str, str]]:
+    lines = logs(stage, run_id)["lines"]
+    return [(line["attempt"], line["level"], line["text"]) for line in lines]
+
+
+def test_what_a_function_prints_and_logs_is_kept_with_its_run(apps):
+    run = ended(apps, "talker")
+
+    assert said(apps, run["runId"]) == [
+        (1, "stdout", "hello from 1"),
+        (1, "info", "shop: at work"),
+        (1, "debug", "page 1"),
+        (1, "stdout", "from a thread"),
+        (1, "stdout", "no end"),
+        (2, "stdout", "hello from 2"),
+        (2, "info", "shop: at work"),
+        (2, "debug", "page 1"),
+        (2, "stdout", "from a thread"),
+    ]
+    assert "hello from" not in apps.server.log.read_text()
+
+
+def test_a_checkpoint_is_there_for_the_next_attempt_and_progress_for_people(apps):
+    run = ended(apps, "talker")
+
+    assert (run["status"], run["output"]) == ("succeeded", '{"page":1}')
+    assert run["progress"] == {"done": 1, "total": 3, "text": "orders"}
+
+
+def test_a_checkpoint_outlives_the_death_of_its_runner(apps):
+    run = ended(apps, "crashing")
+
+    assert (run["status"], run["attempt"], run["output"]) == ("succeeded", 1, '"was here"')
+
+
+def test_what_a_run_says_can_be_followed(apps, onthedot_at):
+    run_id = apps.trigger(keyed(apps, "chatty"))
+    eventually(lambda: logs(apps, run_id)["lines"], "the first line")
+    first = logs(apps, run_id)
+    assert [line["text"] for line in first["lines"]] == ["line 0"]
+    assert logs(apps, run_id, after=first["next"])["lines"] == []
+    assert apps.run(run_id)["progress"] == {"done": 0, "total": None, "text": ""}
+
+    following = onthedot_at(apps, "run", "logs", run_id, "--follow")
+    for number in range(3):
+        (apps.server.log.parent / f"go-{number}").touch()
+    told, _ = following.communicate(timeout=60)
+
+    assert following.returncode == 0
+    assert [line.split()[-3:] for line in told.splitlines()] == [
+        ["stderr", "line", str(number)] for number in range(3)
+    ]
+    rest = logs(apps, run_id, after=first["next"])
+    assert [line["text"] for line in rest["lines"]] == ["line 1", "line 2"]
+    assert (rest["more"], rest["status"]) == (False, "succeeded")
+
+
+def test_who_says_too_much_is_cut_in_the_middle(apps):
+    lines = said(apps, ended(apps, "noisy")["runId"])
+
+    assert (lines[0][2], lines[-1][2]) == ("line 0", "line 19999")
+    [cut] = [text for _, level, text in lines if level == "cut"]
+    assert cut.startswith("… [cut: 1")
+    assert sum(len(text) for _, _, text in lines) < 64 * 1024 + 100
+
+
+def test_logs_are_asked_for_as_they_should_be(apps):
+    run = ended(apps, "greet", name="ana")
+    path = f"/v1/runs/{run['runId']}/logs"
+
+    assert logs(apps, run["runId"])["lines"] == []
+    other = logs(apps, ended(apps, "greet", name="bo")["runId"])["next"]
+    assert apps.rest.get(path, after=other).status == 422
+    assert apps.rest.get(path, cursor="x").json["field"] == "cursor"
+    assert apps.rest.get("/v1/runs/nothing/logs").status == 404
 
 
 # Declarations over restarts

@@ -26,6 +26,7 @@ RUN_FIELDS = {
     "count",
     "rescues",
     "redriveOf",
+    "progress",
     "version",
 }
 

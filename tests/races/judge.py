@@ -26,6 +26,7 @@ ABOUT_A_RUN = ("cancel", "redrive", "dismiss")
 CHANGES = ("edit", "move", "pause", "resume")
 SETTLING = ("deliver", "put off", "give up")
 DISMISSALS = ("dismiss", "dismiss all")
+ENDS_A_HOLD = ("release", "finish", "fail", "retry")
 PLACES = ("run", "waiting", "history")
 
 Row = dict[str, Any]
@@ -47,6 +48,7 @@ def faults(race: Race, alone: Any) -> list[str]:
         letters(race),
         notices(race),
         second_starts(race),
+        notes(race),
     )
     return [f"{race}: {fault}" for check in checks for fault in check]
 
@@ -222,6 +224,13 @@ def promises(race: Race) -> Iterator[str]:
         if verb.name in CHANGES and race.world.job.id not in jobs | gone:
             yield f"{verb.name} changed a job that is gone"
     yield from _one_off_is_accounted_for(race, there)
+
+
+def notes(race: Race) -> Iterator[str]:
+    """Who has given a run away, or ended it, has nothing to say about it any more."""
+    if race.second.name == "note" and race.ending == "commit" and race.first.name in ENDS_A_HOLD:
+        if race.answers[1] == 1:
+            yield "a note was accepted after its hold had ended"
 
 
 def letters(race: Race) -> Iterator[str]:

@@ -115,6 +115,13 @@ REMOVALS = (
         fault="is in 2 places",
     ),
     Removal(
+        what="the share of a note in the run",
+        where="note",
+        text=" for share",
+        row=("release", "held"),
+        fault="a note was accepted after its hold had ended",
+    ),
+    Removal(
         what="the lock of a redrive on the letter",
         where="redrive_letters",
         text="    for update\n",

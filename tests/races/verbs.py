@@ -24,6 +24,7 @@ from onthedot.errors import (
     VersionConflict,
 )
 from onthedot.ids import parse_run_id
+from onthedot.store.notes import RunNote
 from onthedot.store.postgres import PostgresStore
 from onthedot.store.postgres.clock import Clock
 from onthedot.store.values import Asked, Delivery, Lessee, Made, Redriven
@@ -146,6 +147,12 @@ async def lease(store: PostgresStore, world: World) -> Any:
 
 async def started(store: PostgresStore, world: World) -> Any:
     return await store.runs.started(holder(world), {reference(world): world.now})
+
+
+async def note(store: PostgresStore, world: World) -> Any:
+    held = world.held
+    said = RunNote(*reference(world), held.attempt, 1, world.now, "[]", None, "1")
+    return await store.notes.add(holder(world), [said])
 
 
 def finishing(status: Status, *, retry: bool = False, late: bool = False) -> Act:
@@ -289,6 +296,7 @@ VERBS = (
     ),
     Verb(name="lease", act=lease, worlds=("free",), by=actor, may=(NodeDead,), passes_over=True),
     Verb(name="started", act=started, worlds=("held",), by=holder, may=(NodeDead,)),
+    Verb(name="note", act=note, worlds=("held",), by=holder, may=(NodeDead,)),
     Verb(
         name="finish",
         act=finishing(Status.SUCCEEDED),

@@ -24,7 +24,7 @@ PERIOD = 600 * SECOND
 """Of the job. Its next occurrence is due half a second after the race, within a claim's reach."""
 TABLES = (
     *("job", "job_version", "near", "far", "cut", "aside", "run", "waiting", "history", "dead"),
-    *("redrive", "outbox", "idempotency", "node", "signal", "rule", "shard"),
+    *("redrive", "outbox", "log", "memo", "idempotency", "node", "signal", "rule", "shard"),
 )
 
 

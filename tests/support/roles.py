@@ -165,6 +165,7 @@ class FaultyStore:
     runs: Any
     letters: Any
     outbox: Any
+    notes: Any
     nodes: Any
     ledger: Any
     audit: Any

@@ -10,8 +10,9 @@ from litestar import Response
 
 from onthedot.core.instants import format_instant
 from onthedot.ids import job_id, run_id
+from onthedot.store.notes import LogRow
 from onthedot.store.values import AttemptView, RunView
-from onthedot.wire import AttemptOut, RunDetail, RunOut
+from onthedot.wire import AttemptOut, LineOut, ProgressOut, RunDetail, RunOut
 from onthedot.wire.jobs import instant_text
 
 
@@ -56,10 +57,25 @@ def _shown(view: RunView, installation: str) -> dict[str, Any]:
         "count": view.count,
         "rescues": view.rescues,
         "version": view.version,
+        "progress": None
+        if view.progress is None
+        else ProgressOut(
+            done=view.progress.done, total=view.progress.total, text=view.progress.text
+        ),
         "redrive_of": None
         if view.redrive_of is None
         else run_id(installation, view.job, view.redrive_of),
     }
+
+
+_LINES = msgspec.json.Decoder(list[tuple[int, str, str]])
+
+
+def lines_out(row: LogRow) -> list[LineOut]:
+    return [
+        LineOut(at=format_instant(at), attempt=row.attempt, level=level, text=text)
+        for at, level, text in _LINES.decode(row.lines)
+    ]
 
 
 def _attempt_out(view: AttemptView) -> AttemptOut:

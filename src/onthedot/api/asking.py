@@ -57,9 +57,11 @@ def cursor_of(request: AnyRequest, place: str) -> int | None:
     return None if numbers is None else numbers[0]
 
 
-def cursor_numbers(request: AnyRequest, place: str, count: int) -> list[int] | None:
+def cursor_numbers(
+    request: AnyRequest, place: str, count: int, name: str = "cursor"
+) -> list[int] | None:
     """The same for a list whose order takes several numbers."""
-    text = _parameter(request, "cursor")
+    text = _parameter(request, name, known=_PAGING if name in _PAGING else (name,))
     if text is None:
         return None
     try:
@@ -73,9 +75,9 @@ def cursor_numbers(request: AnyRequest, place: str, count: int) -> list[int] | N
         if max(numbers) <= NUMBER_MAX and cursor_text(place, *numbers) == text:
             return numbers
     raise Invalid(
-        f"cursor {shown(text)!r} does not belong to this list",
-        hint="Give the nextCursor of the page before as it was, or leave it out to begin again.",
-        field="cursor",
+        f"{name} {shown(text)!r} does not belong to this list",
+        hint="Give what the answer before said, as it was, or leave it out to begin again.",
+        field=name,
     )
 
 

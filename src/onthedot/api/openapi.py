@@ -72,6 +72,12 @@ _PARAMETERS: Final = {
         "The `nextCursor` of the page before.",
         {"type": "string", "minLength": 1},
     ),
+    "after": _parameter(
+        "query",
+        "after",
+        "The `next` of the answer before.",
+        {"type": "string", "minLength": 1},
+    ),
     "key": _parameter(
         "query", "key", "Only the job with this key.", {"type": "string", "minLength": 1}
     ),

@@ -27,6 +27,7 @@ from onthedot.wire import (
     RunCreated,
     RunDetail,
     RunList,
+    RunLogs,
     RunRedriven,
     RunsCreated,
     TriggerIn,
@@ -183,6 +184,18 @@ OPERATIONS: Final = (
         parameters=("runId",),
         answers={200: ("The run.", RunDetail)},
         problems=(401, 404, 503),
+    ),
+    Operation(
+        id="getRunLogs",
+        method="get",
+        path="/v1/runs/{runId}/logs",
+        tag="Runs",
+        summary="Read what a run has printed and logged",
+        description="While it is under way, too: ask again with `after` set to what the last answer"
+        " says is `next`, until the `status` says that it is over.",
+        parameters=("runId", "after"),
+        answers={200: ("Its lines, first to last.", RunLogs)},
+        problems=_READ,
     ),
     Operation(
         id="cancelRun",

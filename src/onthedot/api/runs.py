@@ -1,4 +1,4 @@
-"""The routes of runs: list those of a job, read one with its attempts, cancel."""
+"""The routes of runs: list those of a job, read one with its attempts or its log, cancel."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ from litestar import Response, get, post
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromPath
 
-from onthedot.api.answers import answer, run_detail, run_out
-from onthedot.api.asking import AnyRequest, cursor_of, cursor_text, limit_of
+from onthedot.api.answers import answer, lines_out, run_detail, run_out
+from onthedot.api.asking import AnyRequest, cursor_numbers, cursor_of, cursor_text, limit_of
 from onthedot.api.problems import problem_of, problem_response
 from onthedot.api.services import Given
 from onthedot.core.states import Status
 from onthedot.errors import RunOver
 from onthedot.ids import parse_job_id, parse_run_id
+from onthedot.store.notes import LogPlace
 from onthedot.store.values import CancelVerdict
-from onthedot.wire import RunCancelled, RunList
+from onthedot.wire import RunCancelled, RunList, RunLogs
+
+LOG_ROWS_MAX = 100
+"""In one answer. A row has some lines to some hundreds, and at most 64 KB."""
 
 
 @get("/jobs/{job:str}/runs")
@@ -41,6 +45,30 @@ async def get_run(run: FromPath[str], services: Given) -> Response[bytes]:
     return answer(run_detail(story.run, story.attempts, services.installation))
 
 
+@get("/runs/{run:str}/logs")
+async def get_logs(run: FromPath[str], request: AnyRequest, services: Given) -> Response[bytes]:
+    which = parse_run_id(run, services.installation)
+    # A cursor names its run, so that it cannot be carried over to another.
+    place = f"logs.{which.job:x}.{which.run:x}"
+    given = cursor_numbers(request, place, 2, "after")
+    after = LogPlace(*given) if given is not None else LogPlace(0, 0)
+    # Its state first: a run writes its last lines before it is over, so none can come after these.
+    view = await services.store.ledger.run(which.job, which.run, now=services.clock.now())
+    rows = await services.store.notes.lines(
+        which.job, which.run, after=after, limit=LOG_ROWS_MAX + 1
+    )
+    shown = rows[:LOG_ROWS_MAX]
+    last = shown[-1].place if shown else after
+    return answer(
+        RunLogs(
+            lines=[line for row in shown for line in lines_out(row)],
+            next=cursor_text(place, *last),
+            more=len(rows) > len(shown),
+            status=view.status,
+        )
+    )
+
+
 @post("/runs/{run:str}/cancel")
 async def cancel_run(run: FromPath[str], services: Given) -> Response[bytes]:
     which = parse_run_id(run, services.installation)
@@ -59,4 +87,4 @@ async def cancel_run(run: FromPath[str], services: Given) -> Response[bytes]:
     return answer(RunCancelled(run_id=run, status=view.status), 202)
 
 
-ROUTES: Final[list[HTTPRouteHandler]] = [list_runs, get_run, cancel_run]
+ROUTES: Final[list[HTTPRouteHandler]] = [list_runs, get_run, get_logs, cancel_run]

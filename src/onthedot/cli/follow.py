@@ -33,6 +33,21 @@ def result_of(attempt: dict[str, Any]) -> str:
     return f"{status}: {output.printable(output.first_line(why))}" if why else status
 
 
+def lines_of(client: Client, run_id: str, *, follow: bool) -> Iterator[dict[str, Any]]:
+    """What a run has said, first to last; with `follow` also what it says until it is over."""
+    query: dict[str, str] = {}
+    # Endless by design while it follows: whoever does can press Ctrl-C.
+    while True:
+        answer = client.get(path_of("runs", run_id, "logs"), **query)
+        yield from answer.get("lines") or []
+        query = {"after": str(answer.get("next"))}
+        if answer.get("more"):
+            continue
+        if not follow or over(answer):
+            return
+        time.sleep(POLL_S)
+
+
 def wait_until_over(client: Client, run_id: str) -> dict[str, Any]:
     """Follow a run to its end, telling every attempt and change of state on standard error."""
     last: dict[str, Any] = {}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import click
 
 from onthedot.cli import output
 from onthedot.cli.client import connect, find_job, path_of
+from onthedot.cli.follow import lines_of
 from onthedot.cli.letters import dead, dismiss, redrive
 from onthedot.cli.values import remote
 from onthedot.cli.watch import rows_max, watching
@@ -97,6 +99,35 @@ def cancel(run: str, server: str | None, as_json: bool) -> None:
         output.note(f"{run} is cancelled")
 
 
+@run_group.command("logs")
+@click.argument("run")
+@click.option("--follow", "-f", is_flag=True, help="Go on until the run is over.")
+@remote
+def logs(run: str, server: str | None, as_json: bool, follow: bool) -> None:
+    """Show what a run has printed and logged, while it is under way or afterwards.
+
+    \b
+    Examples:
+      onthedot run logs RUN
+      onthedot run logs RUN --follow
+      onthedot run logs RUN --json
+    """
+    lines = lines_of(connect(server), run, follow=follow)
+    if as_json and not follow:
+        output.data_json(list(lines))
+        return
+    attempt = 1
+    for line in lines:
+        if as_json:
+            output.data(json.dumps(line))
+            continue
+        if line.get("attempt") != attempt:
+            attempt = line["attempt"]
+            output.note(f"attempt {attempt}")
+        said = output.printable(line.get("text"))
+        output.data(f"{output.moment(line.get('at'))}  {line.get('level')!s:<7}  {said}".rstrip())
+
+
 for command in (dead, redrive, dismiss):
     run_group.add_command(command)
 
@@ -134,6 +165,8 @@ def _pairs(run: dict[str, Any]) -> list[tuple[str, str]]:
         ("lateness", output.lateness(run)),
         ("why", _why(run)),
     ]
+    if run.get("progress") is not None:
+        pairs.append(("progress", _progress(run["progress"])))
     if run.get("redriveOf") is not None:
         pairs.append(("redrive of", str(run["redriveOf"])))
     if run.get("output") is not None:
@@ -152,4 +185,13 @@ def _scheduled_for(run: dict[str, Any]) -> str:
 
 
 def _why(run: dict[str, Any]) -> str:
+    """What there is to say about it: while it is under way, how far it has come."""
+    if run.get("status") == "running" and run.get("progress"):
+        return _progress(run["progress"])
     return output.first_line(run.get("error") or run.get("reason") or output.MISSING)
+
+
+def _progress(progress: dict[str, Any]) -> str:
+    done, total = progress.get("done", 0), progress.get("total")
+    share = f"{done:,} of {total:,} ({done / total:.0%})" if total else f"{done:,}"
+    return f"{share} {progress.get('text') or ''}".rstrip()

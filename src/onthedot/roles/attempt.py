@@ -17,6 +17,7 @@ from onthedot.observe.events import warn
 from onthedot.observe.tally import Tally
 from onthedot.roles.holding import Holding, Key, Stopped, UnderWay
 from onthedot.roles.runners import Call, Runner, failed
+from onthedot.wire.pipe import Said
 
 STOP_S = 5.0
 """How long a handler that was stopped may take to end."""
@@ -24,9 +25,12 @@ STOP_S = 5.0
 _STOPPED_WITH_NODE = Result(error="its node was stopped before it ended", unknown=True)
 
 
+def _unheard(run: LeasedRun, said: Said) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Workbench:
-    """What an attempt needs. `done` takes its outcome."""
+    """What an attempt needs. `done` takes its outcome, `noted` what it says on the way."""
 
     clock: Clock
     chance: Chance
@@ -34,6 +38,7 @@ class Workbench:
     installation: str
     done: Callable[[Outcome], None]
     tally: Tally = field(default_factory=Tally)
+    noted: Callable[[LeasedRun, Said], None] = _unheard
 
 
 class Attempts:
@@ -44,7 +49,7 @@ class Attempts:
         self.wishes: dict[Key, str] = {}
         """As they were last read. One may be for a run whose claim has not been answered yet."""
 
-    def start(self, run: LeasedRun, handling: Handling) -> None:
+    def start(self, run: LeasedRun, handling: Handling, checkpoint: str | None = None) -> None:
         if self.wishes and (wish := self.wishes.get((run.job, run.run))) is not None:
             self.end_unstarted(run, wish)
             return
@@ -56,7 +61,7 @@ class Attempts:
         tally.started += 1
         if run.attempt == 1 and not run.rescues:
             tally.lateness.add(under_way.started - run.at)
-        call = Call(self._bench.installation, run, handling)
+        call = Call(self._bench.installation, run, handling, checkpoint, self._bench.noted)
         try:
             under_way.stop = self._bench.runner.start(call, partial(self._done, under_way))
         except Exception as error:  # noqa: BLE001  (a mistake in a runner must not take the worker with it)

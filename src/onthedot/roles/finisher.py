@@ -15,6 +15,7 @@ from onthedot.observe.events import warn
 from onthedot.observe.tally import Tally
 from onthedot.roles.holding import Holding, Key
 from onthedot.roles.membership import Membership
+from onthedot.roles.scribe import Scribe
 from onthedot.store.contract import Store
 
 GROUP_MAX = 2_000
@@ -32,6 +33,7 @@ class Finisher:
         holding: Holding,
         on_retry: Callable[[Instant], None],
     ) -> None:
+        self.scribe: Scribe | None = None
         self.tally = Tally()
         self.on_failed: Callable[[], None] = lambda: None
         self.stale = 0
@@ -58,6 +60,8 @@ class Finisher:
         group = self._outcomes[:GROUP_MAX]
         if not group:
             return IDLE_S
+        if self.scribe is not None and self.scribe.pending:
+            await self.scribe.flush()
         await self._finish(group)
         del self._outcomes[: len(group)]
         written = {(outcome.job, outcome.run) for outcome in group} - self._given_up

@@ -31,12 +31,13 @@ came later, goes back to the queue, for a freer worker."""
 
 class Ready(NamedTuple):
     """A waiting run with all that it takes to start it at its instant. `handling` None: nobody
-    knows any more how to execute it.
+    knows any more how to execute it. `checkpoint`: what an earlier attempt left for this one.
     """
 
     at: Instant
     run: LeasedRun
     handling: Handling | None
+    checkpoint: str | None = None
 
 
 class Stopped(Enum):
@@ -171,8 +172,8 @@ class Holding:
         count = min(max(0, limit), bisect_right(self._ready, now, key=_AT))
         due = [each for each in self._ready[:count] if self._is_waiting(each.run)]
         del self._ready[:count]
-        for _, run, _ in due:
-            self._pop((run.job, run.run))
+        for each in due:
+            self._pop((each.run.job, each.run.run))
         return due
 
     def _is_waiting(self, run: LeasedRun) -> bool:

@@ -30,6 +30,7 @@ from onthedot.roles.membership import Membership
 from onthedot.roles.notifier import Notifier, Postbox
 from onthedot.roles.runners import Runner
 from onthedot.roles.scheduler import Hands, NoHands, Scheduler
+from onthedot.roles.scribe import Scribe
 from onthedot.roles.steward import RECONCILE_S, Steward
 from onthedot.roles.supervisor import Supervisor
 from onthedot.roles.worker import Worker
@@ -91,7 +92,10 @@ class Incarnation:
         self._kit = kit
         store, clock, roles = kit.store, kit.clock, kit.facts.roles
         self._holding = Holding(clock, slots=kit.facts.slots)
-        bench = Workbench(clock, kit.chance, kit.runner, kit.installation, self._done, kit.tally)
+        scribe = Scribe(store, clock, member)
+        bench = Workbench(
+            *(clock, kit.chance, kit.runner, kit.installation, self._done, kit.tally), scribe.add
+        )
         self._attempts = Attempts(bench, self._holding)
         self.worker = Worker(store, clock, member, self._holding, self._attempts, kit.lanes)
         self.worker.on_release = lambda ats: kit.tell("queue", ats)
@@ -100,6 +104,9 @@ class Incarnation:
         self.scheduler = Scheduler(store, clock, member, hands, self._unowned)
         self._finisher = Finisher(store, clock, member, self._holding, self._expect)
         self._finishing = Loop("finisher", self._finisher.step, clock)
+        writing = Loop("scribe", scribe.step, clock)
+        scribe.on_news = writing.nudge
+        self._finisher.scribe, self.worker.write_down = scribe, scribe.flush
         steward = Steward(store, clock, member, self._holding, self._attempts)
         reconciliation = Loop("reconciliation", steward.reconcile, clock, sleep_s_max=RECONCILE_S)
         # What failed may have been done all the same, with the answer lost on the way.
@@ -116,6 +123,7 @@ class Incarnation:
                 self.worker.starting,
                 self.worker.loop,
                 self._finishing,
+                writing,
                 Loop("signals", steward.listen, clock),
                 reconciliation,
                 *self._notifying,

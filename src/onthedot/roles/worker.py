@@ -7,7 +7,7 @@ one fetches what it must know of the jobs, takes runs from the queue and gives r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 
 from onthedot.clock import Clock
@@ -32,6 +32,9 @@ LOOK_US = 5 * MILLISECOND
 """Instants at which runs are anybody's are remembered so finely: at most 200 for a second ahead."""
 
 
+async def _nothing() -> None: ...
+
+
 class Worker:
     def __init__(
         self,
@@ -45,6 +48,7 @@ class Worker:
         self.loop = Loop("worker", self.step, clock)
         self.starting = Loop("starter", self.start, clock)
         self.on_release: Callable[[Iterable[Instant]], None] = lambda ats: None
+        self.write_down: Callable[[], Awaitable[None]] = _nothing
         self.tally = Tally()
         self.lanes = lanes
         self._store = store
@@ -118,15 +122,26 @@ class Worker:
         self._draining = True
         await self._give_back(self._holding.take_all_waiting())
         await self._attempts.wait(grace_s)
-        await self._give_back(await self._attempts.stop())
+        stopped = await self._attempts.stop()
+        await self._write_down()
+        await self._give_back(stopped)
+
+    async def _write_down(self) -> None:
+        """What the runs that we give back have said: whoever takes them next may need it."""
+        try:
+            await self.write_down()
+        except NodeDead:
+            raise
+        except StoreError as error:
+            warn("run.words_lost", error=error)
 
     def _start_due(self) -> None:
         if self._draining:
             return
         limit = min(self._holding.free_slots, START_MAX)
-        for _, run, handling in self._holding.take_due(self._clock.now(), limit):
+        for _, run, handling, checkpoint in self._holding.take_due(self._clock.now(), limit):
             if handling is not None:
-                self._attempts.start(run, handling)
+                self._attempts.start(run, handling, checkpoint)
             else:
                 # Its job was deleted and even the version forgotten while the run came to us.
                 self._attempts.end_unstarted(run, "job deleted")

@@ -17,6 +17,7 @@ from onthedot.core.outcomes import ERROR_BYTES_MAX, VALUE_BYTES_MAX
 from onthedot.errors import OnthedotError
 from onthedot.sdk.app import Function
 from onthedot.sdk.context import Context, Fail, Retry
+from onthedot.sdk.printing import SPEAKER
 
 _OURS = str(Path(__file__).parent.parent)
 _POOL = str(Path("concurrent") / "futures" / "thread.py")
@@ -38,18 +39,23 @@ class Answer(NamedTuple):
 
 async def call(function: Function[Any, Any], payload: str, context: Context) -> Answer:
     """Call it: a coroutine on this loop, a function in a thread of the loop's executor. Whatever it
-    raises is an answer; only a cancellation is passed on.
+    raises is an answer; only a cancellation is passed on. What it says is in the context's notes,
+    all of it once this has returned.
     """
     try:
         bound = function.bound(payload, context)
     except OnthedotError as error:
         return Answer(error=str(error), retryable=False)
+    speaker = SPEAKER.set(context.notes)
     try:
         result = await _outcome(bound, function.is_coroutine)
     except asyncio.CancelledError:
         raise
     except BaseException as error:  # noqa: BLE001  (sys.exit() in a function ends the run, not its runner)
         return raised(error)
+    finally:
+        SPEAKER.reset(speaker)
+        context.notes.close()
     return returned(result)
 
 

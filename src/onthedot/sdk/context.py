@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import threading
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from onthedot.core.instants import DAY, SECOND
+from onthedot.sdk.notes import Notes
 
 AFTER_S_MAX = 365 * DAY / SECOND
 
@@ -38,6 +40,7 @@ class Context:
     attempt: int
     scheduled_us: int
     deadline_us: int | None = None
+    notes: Notes = field(default_factory=Notes, repr=False, compare=False)
     halt: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
 
     @property
@@ -56,6 +59,26 @@ class Context:
     def deadline(self) -> datetime | None:
         """When the time of this attempt is over, in UTC, by the clock of this machine."""
         return None if self.deadline_us is None else _moment(self.deadline_us)
+
+    @property
+    def log(self) -> logging.Logger:
+        """A logger whose lines are kept with the run, from debug upwards: `ctx.log.info("…")`."""
+        return self.notes.logger
+
+    def progress(self, done: float, total: float | None = None, text: str = "") -> None:
+        """Let people see how far it has come. The last word counts; say it as often as you like."""
+        self.notes.progress(done, total, text)
+
+    def checkpoint(self, value: Any) -> None:
+        """Keep a JSON value (64 KB) for the next attempt, should there be one: within half a
+        second, and when the attempt ends in any case. `checkpoint_value` gives it back.
+        """
+        self.notes.checkpoint(value)
+
+    @property
+    def checkpoint_value(self) -> Any:
+        """What was last given to `checkpoint`, by this attempt or an earlier one; else None."""
+        return self.notes.last_checkpoint
 
     def retry(
         self,

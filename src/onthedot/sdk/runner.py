@@ -24,6 +24,8 @@ from onthedot.errors import Invalid, OnthedotError
 from onthedot.sdk.app import App, Function
 from onthedot.sdk.calling import call, in_words
 from onthedot.sdk.context import Context
+from onthedot.sdk.notes import Notes
+from onthedot.sdk.printing import capture, capture_logging
 from onthedot.wire.pipe import (
     Begin,
     Blocked,
@@ -32,6 +34,7 @@ from onthedot.wire.pipe import (
     FromRunner,
     Hello,
     Refusal,
+    Said,
     frame,
     to_runner,
 )
@@ -39,6 +42,8 @@ from onthedot.wire.pipe import (
 THREADS = 10
 CLOCK = SystemClock()
 BLOCKED_S = 1.0
+NEWS_S = 0.2
+"""What a call says in so long is passed on together."""
 
 
 def load(reference: str) -> App:
@@ -111,19 +116,33 @@ class Runner(asyncio.Protocol):
 
     def _begin(self, begin: Begin) -> None:
         function = self._app.functions[begin.function]
+        number, loop = begin.number, asyncio.get_running_loop()
+        notes = Notes(
+            lambda: loop.call_soon_threadsafe(loop.call_later, NEWS_S, self._tell, number),
+            checkpoint=begin.checkpoint,
+        )
         context = Context(
             run_id=begin.run_id,
             job_id=begin.job_id,
             attempt=begin.attempt,
             scheduled_us=begin.scheduled_for,
             deadline_us=CLOCK.now() + begin.timeout_us,
+            notes=notes,
         )
         self._under_way[begin.number] = function, context
         task = asyncio.get_running_loop().create_task(self._run(begin, function, context))
         self._tasks[begin.number] = task
         task.add_done_callback(lambda ended: self._ended(begin.number, ended))
 
+    def _tell(self, number: int) -> None:
+        """Pass on what a call has said since the last time."""
+        if number in self._under_way:
+            news = self._under_way[number][1].notes.take()
+            if news is not None:
+                self.say(Said(number, *news))
+
     def _ended(self, number: int, task: asyncio.Task[End]) -> None:
+        self._tell(number)
         del self._tasks[number]
         _, context = self._under_way.pop(number)
         stopped = task.cancelled() or context.cancelled
@@ -168,6 +187,8 @@ def main(reference: str, fd: int) -> None:
     # The worker decides when a runner ends: a Ctrl-C in the terminal goes to all of them.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    os.dup2(2, 1)  # the server's standard output is for what it says, not for what functions say
+    capture()
     try:
         app = load(reference)
     except Exception as error:  # noqa: BLE001  (code that cannot be imported may raise anything)
@@ -175,6 +196,7 @@ def main(reference: str, fd: int) -> None:
         with socket.socket(fileno=fd) as pipe:
             pipe.sendall(frame([Refusal(words)]))
         sys.exit(1)
+    capture_logging()
     asyncio.run(_serve(app, fd))
     os._exit(0)  # threads that are still in a function are not waited for
 

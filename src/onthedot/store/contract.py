@@ -28,6 +28,7 @@ from onthedot.core.model import (
 )
 from onthedot.store.contract_time import AuditVerbs
 from onthedot.store.failures import LetterVerbs, OutboxVerbs
+from onthedot.store.notes import NoteVerbs
 from onthedot.store.values import (
     IDLE,
     Asked,
@@ -303,9 +304,9 @@ class UpkeepVerbs(Protocol):
 
     async def prune(self, *, before: Instant, keys_before: Instant, limit: int) -> int:
         """Forget up to `limit` old things: history finished, versions ended and nodes dead before
-        `before`, idempotency keys used before `keys_before`, and one-off jobs whose run is over
-        and forgotten, notices given up. Dead letters stay, and the one-off jobs that have some.
-        Returns how many went; call until 0."""
+        `before`, logs and checkpoints of runs that are over, idempotency keys used before
+        `keys_before`, one-off jobs whose run is over and forgotten, notices given up. Dead letters
+        stay, and the one-off jobs that have some. Returns how many went; call until 0."""
         ...
 
     async def prepare(self, *, now: Instant) -> None:
@@ -336,6 +337,8 @@ class Store(Protocol):
     def letters(self) -> LetterVerbs: ...
     @property
     def outbox(self) -> OutboxVerbs: ...
+    @property
+    def notes(self) -> NoteVerbs: ...
     @property
     def nodes(self) -> NodeVerbs: ...
     @property

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import msgspec
+
 from onthedot.core.instants import Instant
 from onthedot.core.model import LANE_MARK, Job
 from onthedot.core.notifying import Notice
 from onthedot.core.states import live_status
 from onthedot.store.codec import STATUS_OF_CODE, definition_from
+from onthedot.store.notes import Progress
 from onthedot.store.values import (
     AttemptView,
     Backlog,
@@ -22,6 +25,8 @@ from onthedot.store.values import (
     QueueDepth,
     RunView,
 )
+
+_PROGRESS = msgspec.json.Decoder(Progress)
 
 
 def job_of(row: Sequence[Any]) -> Job:
@@ -79,6 +84,10 @@ def live_run(row: Sequence[Any], *, error: str | None, now: Instant) -> RunView:
         error=error,
         reason="waiting for a retry" if attempt > 1 and owner is None else None,
     )
+
+
+def progress_of(text: str | None) -> Progress | None:
+    return None if text is None else _PROGRESS.decode(text)
 
 
 def past_attempt(row: Sequence[Any]) -> AttemptView:

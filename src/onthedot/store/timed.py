@@ -10,7 +10,10 @@ from onthedot.errors import Refused, Taken
 from onthedot.observe.tally import Tally
 from onthedot.store.contract import Store
 
-NOUNS = ("clock", "jobs", "runs", "letters", "outbox", "nodes", "ledger", "audit", "upkeep")
+NOUNS = (
+    *("clock", "jobs", "runs", "letters", "outbox", "notes", "nodes", "ledger"),
+    *("audit", "upkeep"),
+)
 
 
 def timed(store: Store, tally: Tally, clock: Clock) -> Store:

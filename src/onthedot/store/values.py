@@ -19,6 +19,7 @@ from onthedot.core.model import (
     is_at_most_once,
 )
 from onthedot.core.states import Status
+from onthedot.store.notes import Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +211,7 @@ class AttemptView:
 class RunView:
     """A run as people see it: its latest attempt, with the node that has it or had it. A missed or
     skipped range has `until` and `count`; `redrive_of` is the failed run that it does again.
+    `progress` is that of its latest attempt.
     """
 
     job: int
@@ -229,6 +231,7 @@ class RunView:
     until: Instant | None = None
     count: int | None = None
     redrive_of: int | None = None
+    progress: Progress | None = None
 
 
 class LetterPlace(NamedTuple):

@@ -26,6 +26,7 @@ class Begin(msgspec.Struct, array_like=True, tag="begin", frozen=True):
     attempt: int
     scheduled_for: int
     timeout_us: int
+    checkpoint: str | None = None
 
 
 class Halt(msgspec.Struct, array_like=True, tag="halt", frozen=True):
@@ -58,6 +59,21 @@ class End(msgspec.Struct, array_like=True, tag="end", frozen=True):
     retry_after_us: int | None = None
 
 
+Line = tuple[int, str, str]
+"""What was said: when, at which level (or on which stream), and the text."""
+
+
+class Said(msgspec.Struct, array_like=True, tag="said", frozen=True):
+    """What a call has said since the last time. `progress` and `checkpoint` are JSON; None: nothing
+    new.
+    """
+
+    number: int
+    lines: list[Line] = []
+    progress: str | None = None
+    checkpoint: str | None = None
+
+
 class Blocked(msgspec.Struct, array_like=True, tag="blocked", frozen=True):
     """A coroutine has held up its loop for so long, and stands there."""
 
@@ -67,7 +83,7 @@ class Blocked(msgspec.Struct, array_like=True, tag="blocked", frozen=True):
 
 
 ToRunner = Begin | Halt
-FromRunner = Hello | Refusal | End | Blocked
+FromRunner = Hello | Refusal | End | Said | Blocked
 
 _ENCODER = msgspec.msgpack.Encoder()
 _TO_RUNNER = msgspec.msgpack.Decoder(list[ToRunner])

@@ -85,6 +85,41 @@ class RunOut(Struct, kw_only=True, frozen=True, rename="camel"):
     redrive_of: Annotated[
         str | None, Meta(description="The failed run that it does again, if it is a redrive.")
     ]
+    progress: Annotated[
+        ProgressOut | None, Meta(description="How far its latest attempt has come, if it says so.")
+    ]
+
+
+class ProgressOut(Struct, kw_only=True, frozen=True, rename="camel"):
+    """How far a run has come, in its own words."""
+
+    done: int | float
+    total: Annotated[int | float | None, Meta(description="Null if it did not say.")]
+    text: str
+
+
+class LineOut(Struct, kw_only=True, frozen=True, rename="camel"):
+    """One line that a run has printed or logged."""
+
+    at: InstantText
+    attempt: int
+    level: Annotated[
+        str,
+        Meta(
+            description="A stream (`stdout`, `stderr`), a level of logging, or `cut`: here lines"
+            " are missing, and the text says how many."
+        ),
+    ]
+    text: str
+
+
+class RunLogs(Struct, kw_only=True, frozen=True, rename="camel"):
+    """What a run has said, first to last. Given as `after`, `next` leads to what comes later."""
+
+    lines: list[LineOut]
+    next: str
+    more: Annotated[bool, Meta(description="Whether there are more lines already.")]
+    status: Annotated[Status, Meta(description="Once the run is over, no line comes any more.")]
 
 
 class AttemptOut(Struct, kw_only=True, frozen=True, rename="camel"):

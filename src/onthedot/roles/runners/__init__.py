@@ -12,14 +12,22 @@ from onthedot.core.model import Handling, LeasedRun
 from onthedot.core.outcomes import Result
 from onthedot.ids import job_id, run_id
 from onthedot.observe.events import warn
+from onthedot.wire.pipe import Said
+
+
+def _unheard(run: LeasedRun, said: Said) -> None: ...
 
 
 class Call(NamedTuple):
-    """One attempt, as the handler sees it. What it does not ask for is not worked out."""
+    """One attempt, as the handler sees it. What it does not ask for is not worked out. `checkpoint`
+    is what an earlier one left for it; `noted` takes what it says while it is under way.
+    """
 
     installation: str
     run: LeasedRun
     handling: Handling
+    checkpoint: str | None = None
+    noted: Callable[[LeasedRun, Said], None] = _unheard
 
     @property
     def run_id(self) -> str:

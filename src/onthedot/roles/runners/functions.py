@@ -15,11 +15,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from onthedot.core.outcomes import Result
 from onthedot.observe.events import log, warn
 from onthedot.roles.runners import Call, Done, Stop
 from onthedot.roles.runners.child import CannotLoad, Child
-from onthedot.wire.pipe import Begin, Blocked, End, FromRunner, Halt
+from onthedot.wire.pipe import Begin, Blocked, End, FromRunner, Halt, Said
 
 DEATHS_MAX = 3
 HALT_S = 5.0
@@ -32,6 +34,7 @@ RESTART_S = 0.5
 class _Under:
     """A call that is under way, or waits for a runner of its own."""
 
+    call: Call
     begin: Begin
     done: Done
     at_most_once: bool
@@ -76,9 +79,9 @@ class FunctionRunner:
         handling, run = call.handling, call.run
         begin = Begin(
             *(number, handling.handler, call.payload, call.run_id, call.job_id),
-            *(run.attempt, run.due, handling.timeout_us),
+            *(run.attempt, run.due, handling.timeout_us, call.checkpoint),
         )
-        under = _Under(begin, done, run.at_most_once)
+        under = _Under(call, begin, done, run.at_most_once)
         self._calls[number] = under
         self._assign(under)
         return lambda: self._halt(under)
@@ -141,12 +144,18 @@ class FunctionRunner:
                 seconds=round(message.seconds, 1),
                 where=message.where,
             )
-        if not isinstance(message, End):
+            return
+        if not isinstance(message, End | Said):
             return
         under = self._calls.get(message.number)
-        if under is not None and under.child is child:
-            ended = None if message.stopped else _result(message)
-            self._end(under, ended)
+        if under is None or under.child is not child:
+            return
+        if isinstance(message, End):
+            self._end(under, None if message.stopped else _result(message))
+            return
+        if message.checkpoint is not None:  # should it be called again, after a runner's death
+            under.begin = msgspec.structs.replace(under.begin, checkpoint=message.checkpoint)
+        under.call.noted(under.call.run, message)
 
     def _died(self, child: Child) -> None:
         """Whoever was in it is a suspect, and is called again alone."""

@@ -11,6 +11,7 @@ from onthedot.store.postgres.ledger import Ledger
 from onthedot.store.postgres.letters import Letters
 from onthedot.store.postgres.migrations import migrate
 from onthedot.store.postgres.nodes import Nodes
+from onthedot.store.postgres.notes import Notes
 from onthedot.store.postgres.outbox import Outbox
 from onthedot.store.postgres.runs import Runs
 from onthedot.store.postgres.upkeep import Upkeep
@@ -27,6 +28,7 @@ class PostgresStore:
         self.runs = Runs(database)
         self.letters = Letters(database)
         self.outbox = Outbox(database)
+        self.notes = Notes(database)
         self.nodes = Nodes(database)
         self.ledger = Ledger(database)
         self.audit = Audit(database)

@@ -214,7 +214,7 @@ async def _learn_types(connection: asyncpg.Connection) -> None:
         await connection.execute(SQL["schema.uncompiled"])
         await connection.fetchrow(SQL["schema.types"], *[()] * 4)
         if await connection.fetchval(SQL["schema.has_types"]):
-            await connection.fetchrow(SQL["schema.own_types"], *[()] * 6)
+            await connection.fetchrow(SQL["schema.own_types"], *[()] * 7)
 
 
 async def _leave_as_it_is(connection: asyncpg.Connection) -> None:

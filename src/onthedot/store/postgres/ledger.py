@@ -19,6 +19,7 @@ from onthedot.store.rows import (
     live_run,
     past_attempt,
     past_run,
+    progress_of,
 )
 from onthedot.store.values import (
     Backlog,
@@ -94,7 +95,7 @@ async def find_run(db: Connection, job: int, run: int, now: Instant) -> RunView 
     if rows:
         return (await _live(db, rows, now))[0]
     row = await db.fetchrow(SQL["ledger.past_run"], job, run)
-    return None if row is None else past_run(row)
+    return None if row is None else (await _with_progress(db, [past_run(row)]))[0]
 
 
 async def _with_origins(db: Connection, views: Sequence[RunView]) -> list[RunView]:
@@ -113,7 +114,16 @@ async def _live(db: Connection, rows: Sequence[Any], now: Instant) -> list[RunVi
     jobs, runs = [row[0] for row in rows], [row[1] for row in rows]
     found = await db.fetch(SQL["ledger.last_errors"], jobs, runs) if rows else []
     errors = {(job, run): error for job, run, error in found}
-    return [live_run(row, error=errors.get((row[0], row[1])), now=now) for row in rows]
+    views = [live_run(row, error=errors.get((row[0], row[1])), now=now) for row in rows]
+    return await _with_progress(db, views)
+
+
+async def _with_progress(db: Connection, views: Sequence[RunView]) -> list[RunView]:
+    if not views:
+        return []
+    keys = zip(*((view.job, view.run, view.attempt) for view in views), strict=True)
+    found = {(job, run): text for job, run, text in await db.fetch(SQL["notes.progress"], *keys)}
+    return [replace(view, progress=progress_of(found.get((view.job, view.run)))) for view in views]
 
 
 async def _overview(db: Connection, limit: int, now: Instant) -> Overview:

@@ -13,7 +13,7 @@ from onthedot.store.values import Costs
 
 DAYS_AHEAD = 3
 FLUSH_S = 0.1
-_BY_AGE = ("upkeep.old_versions", "upkeep.old_nodes")
+_BY_AGE = ("upkeep.old_versions", "upkeep.old_nodes", "upkeep.old_logs", "upkeep.old_memos")
 
 
 class Upkeep:

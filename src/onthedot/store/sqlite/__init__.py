@@ -11,6 +11,7 @@ from onthedot.store.sqlite.ledger import Ledger
 from onthedot.store.sqlite.letters import Letters
 from onthedot.store.sqlite.migrations import migrate
 from onthedot.store.sqlite.nodes import Nodes
+from onthedot.store.sqlite.notes import Notes
 from onthedot.store.sqlite.outbox import Outbox
 from onthedot.store.sqlite.runs import Runs
 from onthedot.store.sqlite.upkeep import Upkeep
@@ -25,6 +26,7 @@ class SqliteStore:
         self.runs = Runs(database)
         self.letters = Letters(database)
         self.outbox = Outbox(database)
+        self.notes = Notes(database)
         self.nodes = Nodes(database)
         self.ledger = Ledger(database)
         self.audit = Audit(database)

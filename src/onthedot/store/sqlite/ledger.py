@@ -17,6 +17,7 @@ from onthedot.store.rows import (
     live_run,
     past_attempt,
     past_run,
+    progress_of,
 )
 from onthedot.store.sqlite.database import Database
 from onthedot.store.sqlite.statements import SQL
@@ -82,7 +83,7 @@ def find_run(db: sqlite3.Connection, job: int, run: int, now: Instant) -> RunVie
     if row is not None:
         return _live(db, row, now)
     row = db.execute(SQL["ledger.past_run"], which).fetchone()
-    return None if row is None else past_run(row)
+    return None if row is None else _with_progress(db, past_run(row))
 
 
 def _page(db: sqlite3.Connection, job: int, before: int, limit: int, now: Instant) -> list[RunView]:
@@ -162,4 +163,9 @@ def _live(db: sqlite3.Connection, row: tuple[Any, ...], now: Instant) -> RunView
     """After a failed attempt a run shows that error until the next attempt ends."""
     job, run, *_ = row
     last = db.execute(SQL["ledger.last_error"], {"job": job, "run": run}).fetchone()
-    return live_run(row, error=None if last is None else last[0], now=now)
+    return _with_progress(db, live_run(row, error=None if last is None else last[0], now=now))
+
+
+def _with_progress(db: sqlite3.Connection, view: RunView) -> RunView:
+    row = db.execute(SQL["notes.progress"], (view.job, view.run, view.attempt)).fetchone()
+    return view if row is None else replace(view, progress=progress_of(row[0]))

@@ -15,6 +15,8 @@ _BY_AGE = (
     "upkeep.old_nodes",
     "upkeep.old_redrives",
     "upkeep.old_notices",
+    "upkeep.old_logs",
+    "upkeep.old_memos",
 )
 
 

@@ -21,6 +21,10 @@ create type outcome as (
 );
 create type run_ref as (job bigint, run bigint, fence integer);
 create type version_ref as (job bigint, version integer);
+create type run_note as (
+  job bigint, run bigint, fence integer, attempt integer, number integer, at bigint, lines text,
+  progress text, checkpoint text
+);
 
 -- horizon: the instant up to which the shard was claimed. split_until: far slots before it have been
 -- split into near ones. A low fillfactor keeps every update on its page, without index entries.
@@ -224,6 +228,32 @@ create table outbox (
 );
 create index outbox_at on outbox (at) where at is not null;
 create index outbox_given_up on outbox (given_up_at) where given_up_at is not null;
+
+-- What runs say while they are under way, as far as they say anything: lines of text, in groups, under
+-- the fence of whoever held the run. lines: JSON, [[at, level, text], ...].
+create table log (
+  job bigint not null,
+  run bigint not null,
+  fence integer not null,
+  number integer not null,
+  attempt integer not null,
+  at bigint not null,
+  lines text not null,
+  primary key (job, run, fence, number)
+);
+create index log_at on log (at);
+
+-- How far a run has come, and what it wants its next attempt to know. attempt: of the progress.
+create table memo (
+  job bigint not null,
+  run bigint not null,
+  attempt integer not null,
+  at bigint not null,
+  progress text,
+  checkpoint text,
+  primary key (job, run)
+);
+create index memo_at on memo (at);
 
 create table idempotency (
   key text primary key,

@@ -24,7 +24,7 @@ select $1::smallint[], $2::integer[], $3::bigint[], $4::text[]
 select to_regtype('clock_entry') is not null
 
 -- name: schema.own_types
-select $1::clock_entry[], $2::clock_row[], $3::new_run[], $4::outcome[], $5::run_ref[], $6::version_ref[]
+select $1::clock_entry[], $2::clock_row[], $3::new_run[], $4::outcome[], $5::run_ref[], $6::version_ref[], $7::run_note[]
 
 -- name: schema.first
 insert into onthedot_schema (version)

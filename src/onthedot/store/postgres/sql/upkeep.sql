@@ -72,6 +72,25 @@ where (job, run) in (
   select job, run from outbox where given_up_at < $1 order by given_up_at limit $2
 )
 
+-- name: upkeep.old_logs
+delete from log
+where (job, run, fence, number) in (
+  select job, run, fence, number from log where at < $1 order by at limit $2
+)
+
+-- name: upkeep.old_memos
+-- why: what a run wants its next attempt to know stays as long as there may be one
+delete from memo
+where (job, run) in (
+  select job, run
+  from memo m
+  where at < $1
+    and not exists (select from run r where r.job = m.job and r.run = m.run)
+    and not exists (select from waiting w where w.job = m.job and w.run = m.run)
+  order by at
+  limit $2
+)
+
 -- name: upkeep.finished_one_offs
 select forget_one_offs($1, $2)
 

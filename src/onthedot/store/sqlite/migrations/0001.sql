@@ -192,6 +192,32 @@ create table outbox (
 create index outbox_at on outbox (at) where at is not null;
 create index outbox_given_up on outbox (given_up_at) where given_up_at is not null;
 
+-- What runs say while they are under way, as far as they say anything: lines of text, in groups, under
+-- the fence of whoever held the run. lines: JSON, [[at, level, text], ...].
+create table log (
+  job integer not null,
+  run integer not null,
+  fence integer not null,
+  number integer not null,
+  attempt integer not null,
+  at integer not null,
+  lines text not null,
+  primary key (job, run, fence, number)
+) strict, without rowid;
+create index log_at on log (at);
+
+-- How far a run has come, and what it wants its next attempt to know. attempt: of the progress.
+create table memo (
+  job integer not null,
+  run integer not null,
+  attempt integer not null,
+  at integer not null,
+  progress text,
+  checkpoint text,
+  primary key (job, run)
+) strict, without rowid;
+create index memo_at on memo (at);
+
 -- Answers kept for 24 hours under the caller's Idempotency-Key.
 create table idempotency (
   key text primary key,

@@ -65,6 +65,25 @@ where (job, run) in (
   select job, run from outbox where given_up_at < :before order by given_up_at limit :limit
 )
 
+-- name: upkeep.old_logs
+delete from log
+where (job, run, fence, number) in (
+  select job, run, fence, number from log where at < :before order by at limit :limit
+)
+
+-- name: upkeep.old_memos
+-- why: what a run wants its next attempt to know stays as long as there may be one
+delete from memo
+where (job, run) in (
+  select job, run
+  from memo m
+  where at < :before
+    and not exists (select 1 from run r where r.job = m.job and r.run = m.run)
+    and not exists (select 1 from waiting w where w.job = m.job and w.run = m.run)
+  order by at
+  limit :limit
+)
+
 -- name: upkeep.finished_one_offs
 -- why: a one-off job has no entry; when nothing of it is left it goes with its history
 select j.id
