@@ -11,7 +11,7 @@ from itertools import islice
 from onthedot.bench.handlers import Opened
 from onthedot.bench.population import Dues
 from onthedot.clock import Clock
-from onthedot.core.instants import SECOND, Instant
+from onthedot.core.instants import DAY, SECOND, Instant
 from onthedot.core.model import Definition
 from onthedot.core.schedules import Cron, Every
 from onthedot.ids import SystemChance
@@ -65,13 +65,19 @@ class BenchNode:
 
     @classmethod
     async def start(
-        cls, store: Store, clock: Clock, called: Opened, *, slots: int = SLOTS
+        cls,
+        store: Store,
+        clock: Clock,
+        called: Opened,
+        *,
+        slots: int = SLOTS,
+        roles: tuple[str, ...] = ("scheduler", "worker"),
     ) -> BenchNode:
         facts = NodeFacts(
             boot_id="bench",
             host="bench",
             pid=1,
-            roles=("scheduler", "worker"),
+            roles=roles,
             slots=slots,
             version="bench",
         )
@@ -83,7 +89,7 @@ class BenchNode:
             facts=facts,
             installation="bench",
             lanes=called.lanes,
-            retention_us=SECOND,
+            retention_us=30 * DAY,
         )
         return cls(await join(kit), called)
 

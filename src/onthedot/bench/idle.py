@@ -20,6 +20,7 @@ from onthedot.store.contract import Store
 from onthedot.store.timed import timed
 
 CALM_S = 3.0
+ROLES = ("scheduler", "worker", "janitor")
 
 
 async def measure(
@@ -28,7 +29,7 @@ async def measure(
     tally = Tally()
     await store.upkeep.prepare(now=clock.now())
     await load(store, _population(schedules, called.handler), clock.now, say)
-    node = await BenchNode.start(timed(store, tally, clock), clock, called, slots=100)
+    node = await BenchNode.start(timed(store, tally, clock), clock, called, slots=100, roles=ROLES)
     await asyncio.sleep(CALM_S)
     meter, spent = await Meter.begin(store, called.runners), Spent()
     asked, began = sum(tally.calls.values()), time.perf_counter()
