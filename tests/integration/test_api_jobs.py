@@ -249,3 +249,58 @@ async def test_an_unknown_job_is_not_found(api: Api, job: str):
     for method, path in (("GET", ""), ("PATCH", ""), ("DELETE", ""), ("POST", "/trigger")):
         check_problem(await api.call(method, f"/v1/jobs/{job}{path}"), 404)
     check_problem(await api.call("GET", f"/v1/jobs/{job}/runs"), 404)
+
+
+async def test_a_dry_run_of_an_edit_tells_old_against_new_and_writes_nothing(api: Api):
+    job = await api.job(cronExpr="0 9 * * *", name="report")
+    path = f"/v1/jobs/{job['jobId']}"
+    api.woken.clear()
+
+    said = {"schedule": "every weekday at 9:30", "name": "digest"}
+    told = await api.call("PATCH", f"{path}?dryRun=true", said)
+
+    assert told.status_code == 200
+    assert told.json()["version"] == 1
+    changes = sorted(told.json()["changes"], key=lambda each: str(each["field"]))
+    assert changes == [
+        {"field": "cronExpr", "old": "0 9 * * *", "new": None},
+        {"field": "name", "old": "report", "new": "digest"},
+        {"field": "schedule", "old": None, "new": "every weekday at 9:30"},
+    ]
+    assert told.json()["old"]["sentence"] == "At 09:00 every day (UTC)"
+    assert told.json()["new"]["sentence"] == "At 09:30 on Monday through Friday (UTC)"
+    assert told.json()["new"]["instants"][0]["at"] == "2026-03-02T09:30:00Z"
+    assert (await api.call("GET", path)).json() == job
+    assert api.woken == []
+
+
+async def test_a_dry_run_refuses_what_the_edit_would(api: Api):
+    job = await api.job(key="mine")
+    await api.job(key="taken")
+    path = f"/v1/jobs/{job['jobId']}"
+
+    check_problem(await api.call("PATCH", f"{path}?dryRun=true", {"key": "taken"}), 409, at="key")
+    check_problem(await api.call("PATCH", f"{path}?dryRun=true", {"version": 7}), 409, at="version")
+    check_problem(await api.call("PATCH", f"{path}?dryRun=maybe", {}), 422, at="dryRun")
+    check_problem(await api.call("PATCH", f"{path}?dryrun=true", {}), 422, at="dryrun")
+    nothing = await api.call("PATCH", f"{path}?dryRun=true", {"key": "mine"})
+    assert (nothing.json()["changes"], nothing.json()["old"]) == ([], None)
+
+
+async def test_a_schedule_is_tried_out_without_a_job(api: Api):
+    said = {"schedule": "every weekday at 9am", "count": 1}
+    told = await api.call("POST", "/v1/schedules/preview", said)
+    refused = await api.call("POST", "/v1/schedules/preview", {"schedule": "every mondya at 9:00"})
+
+    assert told.status_code == 200
+    assert told.json() == {
+        "sentence": "At 09:00 on Monday through Friday (UTC)",
+        "normalised": "0 9 * * MON-FRI",
+        "timezone": "UTC",
+        "instants": [
+            {"at": "2026-03-02T09:00:00Z", "nominal": "2026-03-02T09:00:00Z", "marks": []}
+        ],
+    }
+    check_problem(refused, 422, "'mondya'", at="schedule")
+    assert refused.json()["position"] == 7
+    assert refused.json()["hint"] == "Did you mean 'every monday at 9:00'?"

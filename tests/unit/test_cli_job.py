@@ -314,3 +314,42 @@ def test_no_server_at_all_is_told_with_the_next_step(monkeypatch, tmp_path):
     assert result.exit_code == 1
     assert result.stderr.startswith("error: no server answers at http://127.0.0.1:9\n\nhint: ")
     assert "onthedot serve" in result.stderr
+
+
+def test_edit_sends_what_was_given_and_shows_the_job(api):
+    api.answers["PATCH /v1/jobs/job-1"] = 200, JOB
+
+    result = onthedot(
+        "job", "edit", "job-1", "--schedule", "every weekday at 9am", "--name", "pong"
+    )
+
+    assert result.exit_code == 0, result.stderr
+    assert api.requests[-1].body == {"schedule": "every weekday at 9am", "name": "pong"}
+    assert "job-1" in result.stdout
+
+
+def test_edit_with_a_dry_run_shows_old_against_new(api):
+    preview = {"sentence": "At 09:00 every day (UTC)", "instants": [{"at": "2100-01-01T09:00:00Z"}]}
+    api.answers["PATCH /v1/jobs/job-1"] = (
+        200,
+        {
+            "changes": [{"field": "every", "old": 10, "new": None}],
+            "old": None,
+            "new": preview,
+        },
+    )
+
+    result = onthedot("job", "edit", "job-1", "--schedule", "every day at 9:00", "--dry-run")
+
+    assert result.exit_code == 0, result.stderr
+    lines = [line.split(maxsplit=2) for line in result.stdout.splitlines()]
+    assert ["every", "10", "-"] in lines
+    assert "At 09:00 every day (UTC)" in result.stdout
+    assert "2100-01-01 09:00:00" in result.stdout
+
+
+def test_edit_without_a_change_is_wrong_use(api):
+    result = onthedot("job", "edit", "job-1")
+
+    assert result.exit_code == 2
+    assert "nothing to change" in result.stderr

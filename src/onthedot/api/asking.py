@@ -125,6 +125,18 @@ def key_of(request: AnyRequest) -> str | None:
     return _parameter(request, "key", known=(*_PAGING, *_FILTERS))
 
 
+def is_dry_run(request: AnyRequest) -> bool:
+    """Whether only to tell what an edit would do."""
+    text = _parameter(request, "dryRun", known=("dryRun",))
+    if text not in (None, "true", "false"):
+        raise Invalid(
+            f"dryRun {shown(text)!r} is not true or false",
+            hint="Leave it out to edit the job.",
+            field="dryRun",
+        )
+    return text == "true"
+
+
 def _parameter(request: AnyRequest, name: str, *, known: tuple[str, ...] = _PAGING) -> str | None:
     """One query parameter. Unknown ones are refused: a filter that is ignored answers wrongly."""
     for given in request.query_params:

@@ -18,6 +18,7 @@ from onthedot.api.asking import (
     cursor_of,
     cursor_text,
     expected_version,
+    is_dry_run,
     key_of,
     limit_of,
     receipt_of,
@@ -28,6 +29,7 @@ from onthedot.core.editing import Change, Standing
 from onthedot.core.instants import Instant, format_instant
 from onthedot.core.model import Job
 from onthedot.ids import job_id, parse_job_id, run_id
+from onthedot.store.refusals import key_taken
 from onthedot.store.values import Asked, Made
 from onthedot.wire import (
     JobIn,
@@ -39,6 +41,7 @@ from onthedot.wire import (
     TriggerIn,
     TriggerManyIn,
     definition_of,
+    edit_out,
     job_out,
     patched,
     read,
@@ -48,11 +51,12 @@ from onthedot.wire import (
 )
 
 
-class _Unchanged(Exception):
-    """Carries a job out of a transaction that has nothing to write."""
+class _Unwritten(Exception):
+    """Carries a job, and what it would become, out of a transaction that has nothing to write."""
 
-    def __init__(self, job: Job) -> None:
-        self.job = job
+    def __init__(self, old: Job, new: Job) -> None:
+        self.old = old
+        self.new = new
 
 
 @post("/jobs")
@@ -100,20 +104,28 @@ async def edit_job(job: FromPath[str], request: AnyRequest, services: Given) -> 
     number = parse_job_id(job)
     changes = read(await body_of(request), JobPatch)
     expected = expected_version(request, None if changes.version is UNSET else changes.version)
+    dry_run = is_dry_run(request)
 
     def decide(standing: Standing) -> Change:
         old = standing.job
         definition = patched(old.definition, changes, now=standing.now)
         # A repeated pause is no second pause: an edit that changes nothing makes no version.
         if definition == old.definition and expected in (None, old.version):
-            raise _Unchanged(old)
-        return editing.edit(standing, definition)
+            raise _Unwritten(old, old)
+        change = editing.edit(standing, definition)
+        if dry_run:
+            assert change.job is not None, "an edit leaves a job"
+            raise _Unwritten(old, change.job)
+        return change
 
     now = services.clock.now()
     try:
         edited = await services.store.jobs.change(number, decide, now=now, expected=expected)
-    except _Unchanged as same:
-        return _answered(same.job, now)
+    except _Unwritten as unwritten:
+        if not dry_run:
+            return _answered(unwritten.old, now)
+        await _refuse_taken_key(services, unwritten.new)
+        return answer(edit_out(unwritten.old, unwritten.new, job, now=now))
     assert edited is not None, "an edit leaves a job"
     services.wake_scheduler()
     return _answered(edited, now)
@@ -201,6 +213,16 @@ def _created(installation: str, job: int, run: int, due: Instant) -> RunCreated:
 
 def _encoded(answered: msgspec.Struct) -> str:
     return msgspec.json.encode(answered).decode()
+
+
+async def _refuse_taken_key(services: Services, job: Job) -> None:
+    """What the store would find when it writes."""
+    key = job.definition.key
+    if key is None:
+        return
+    holder = await services.store.jobs.keyed(job.definition.namespace, key)
+    if holder is not None and holder.id != job.id:
+        raise key_taken(key, holder.id)
 
 
 def _shown(job: Job, now: Instant) -> JobOut:

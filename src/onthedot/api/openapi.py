@@ -96,6 +96,12 @@ _PARAMETERS: Final = {
         "Seconds since the epoch, and for each secret the HMAC-SHA256 of `t.body` in hexadecimal.",
         {"type": "string", "examples": ["t=1801387800,v1=5257a869e7…"]},
     ),
+    "dryRun": _parameter(
+        "query",
+        "dryRun",
+        "With `true` nothing is written: the answer tells what the edit would do.",
+        {"type": "boolean", "default": False},
+    ),
     "ifMatch": _parameter(
         "header",
         "If-Match",
@@ -162,7 +168,10 @@ def _operation(operation: Operation) -> dict[str, Any]:
         "summary": operation.summary,
         "parameters": [{"$ref": f"#/components/parameters/{p}"} for p in operation.parameters],
         "responses": {
-            **{str(status): _answer(*said) for status, said in operation.answers.items()},
+            **{
+                str(status): _answer(description, shape, operation.or_answer)
+                for status, (description, shape) in operation.answers.items()
+            },
             **{
                 str(status): {"$ref": f"#/components/responses/Problem{status}"}
                 for status in sorted(operation.problems)
@@ -180,13 +189,15 @@ def _operation(operation: Operation) -> dict[str, Any]:
     return described
 
 
-def _answer(description: str, shape: type[msgspec.Struct] | None) -> dict[str, Any]:
+def _answer(
+    description: str, shape: type[msgspec.Struct] | None, other: type[msgspec.Struct] | None
+) -> dict[str, Any]:
     if shape is None:
         return {"description": description}
-    return {
-        "description": description,
-        "content": {"application/json": {"schema": _ref(shape)}},
-    }
+    schema: dict[str, Any] = _ref(shape)
+    if other is not None:
+        schema = {"oneOf": [schema, _ref(other)]}
+    return {"description": description, "content": {"application/json": {"schema": schema}}}
 
 
 def _problem(status: int) -> dict[str, Any]:
@@ -204,7 +215,7 @@ def _schemas() -> dict[str, Any]:
     shapes: list[type[msgspec.Struct]] = [Problem, FailureNotice]
     for operation in OPERATIONS:
         shapes += [shape for _, shape in operation.answers.values() if shape is not None]
-        shapes += [operation.body] if operation.body is not None else []
+        shapes += [shape for shape in (operation.body, operation.or_answer) if shape is not None]
     _, schemas = msgspec.json.schema_components(list(dict.fromkeys(shapes)), ref_template=_REF)
     for schema in schemas.values():
         for member in schema.get("properties", {}).values():

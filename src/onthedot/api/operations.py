@@ -11,6 +11,7 @@ from onthedot.wire import (
     AuditOut,
     DeadLetterDetail,
     DeadLetterList,
+    EditOut,
     HealthOut,
     JobIn,
     JobList,
@@ -38,7 +39,9 @@ from onthedot.wire import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """`answers`: what each status means and carries. `problems`: those it may refuse with."""
+    """`answers`: what each status means and carries, `or_answer`: or this, if so asked.
+    `problems`: those it may refuse with.
+    """
 
     id: str
     method: str
@@ -51,6 +54,7 @@ class Operation:
     body_required: bool = True
     example: Any = None
     answers: dict[int, tuple[str, type[Struct] | None]] = field(default_factory=dict)
+    or_answer: type[Struct] | None = None
     problems: tuple[int, ...] = ()
 
 
@@ -107,10 +111,11 @@ OPERATIONS: Final = (
         summary="Edit, pause or resume a job",
         description="What is left out stays as it is. Every edit is a new version and holds for "
         "occurrences due later than one second after the answer, usually at once.",
-        parameters=("jobId", "ifMatch"),
+        parameters=("jobId", "ifMatch", "dryRun"),
         body=JobPatch,
         example={"paused": True},
-        answers={200: ("The job after the edit.", JobOut)},
+        answers={200: ("The job after the edit; with `dryRun`, old against new.", JobOut)},
+        or_answer=EditOut,
         problems=(*_WRITE, 404, 409),
     ),
     Operation(
@@ -130,8 +135,7 @@ OPERATIONS: Final = (
         path="/v1/schedules/preview",
         tag="Jobs",
         summary="Try a schedule out",
-        description="What it says in words, its normal form, and the next instants, with marks "
-        "where a change of the clocks has a hand in them. Writes nothing.",
+        description="What it says in words, its normal form, and the next instants, with marks.",
         body=PreviewIn,
         example={"cronExpr": "30 2 * * *", "timezone": "Europe/Berlin", "count": 3},
         answers={200: ("The schedule explained.", PreviewOut)},

@@ -103,8 +103,8 @@ def add(server: str | None, as_json: bool, **fields: Any) -> None:
       onthedot job add reminder --url https://example.com/mail \\
           --delay PT1H --payload '{"to": "ana"}'
     """
-    job = connect(server).post("/jobs", _request(fields))
-    _show(job, as_json=as_json)
+    job = connect(server).post("/jobs", request_of(fields))
+    show_job(job, as_json=as_json)
 
 
 @job_group.command("list")
@@ -150,7 +150,7 @@ def show(job: str, server: str | None, as_json: bool) -> None:
       onthedot job show heartbeat
     """
     client = connect(server)
-    _show(client.get(path_of("jobs", find_job(client, job))), as_json=as_json)
+    show_job(client.get(path_of("jobs", find_job(client, job))), as_json=as_json)
 
 
 @job_group.command("pause")
@@ -216,7 +216,7 @@ def trigger(job: str, server: str | None, as_json: bool, wait: bool, **fields: A
     from onthedot.cli.follow import wait_until_over
 
     client = connect(server)
-    request = _request(fields)
+    request = request_of(fields)
     run = client.post(path_of("jobs", find_job(client, job), "trigger"), request)
     if wait:
         run = wait_until_over(client, str(run["runId"]))
@@ -227,7 +227,7 @@ def trigger(job: str, server: str | None, as_json: bool, wait: bool, **fields: A
     return 1 if wait and run["status"] != "succeeded" else 0
 
 
-def _request(fields: dict[str, Any]) -> dict[str, Any]:
+def request_of(fields: dict[str, Any]) -> dict[str, Any]:
     """The body of a request: what was given, under the names of the API."""
     given = [option for name, option in SCHEDULES.items() if fields.get(name) is not None]
     if len(given) > 1:
@@ -260,7 +260,7 @@ def _row(job: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _show(job: dict[str, Any], *, as_json: bool) -> None:
+def show_job(job: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         output.data_json(job)
         return

@@ -19,6 +19,7 @@ from onthedot.cli.completion import completion
 from onthedot.cli.config import config_command
 from onthedot.cli.db import db_group
 from onthedot.cli.demo import demo
+from onthedot.cli.edit import edit
 from onthedot.cli.job import job_group
 from onthedot.cli.next import next_command
 from onthedot.cli.node import node_group
@@ -111,6 +112,7 @@ def cli() -> None:
     """
 
 
+job_group.add_command(edit)
 for command in (
     *(serve, demo, job_group, run_group, why, next_command, audit),
     *(node_group, config_command, db_group, bench, completion),

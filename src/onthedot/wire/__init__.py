@@ -8,6 +8,7 @@ from onthedot.wire.definitions import (
     trigger_payload,
     triggers,
 )
+from onthedot.wire.edits import EditOut, edit_out
 from onthedot.wire.jobs import BackoffIn, BackoffOut, JobIn, JobList, JobOut, JobPatch, job_out
 from onthedot.wire.letters import (
     DeadLetterDetail,
@@ -54,6 +55,7 @@ __all__ = [
     "DeadLetterDetail",
     "DeadLetterList",
     "DeadLetterOut",
+    "EditOut",
     "FaultOut",
     "FindingOut",
     "HealthOut",
@@ -89,6 +91,7 @@ __all__ = [
     "UpcomingOut",
     "WhyOut",
     "definition_of",
+    "edit_out",
     "job_out",
     "patched",
     "payload_text",
