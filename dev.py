@@ -10,6 +10,7 @@
   python3 dev.py cron [PAIRS]      the long form of the cron tests, with 20000 pairs unless told
   python3 dev.py chaos ARGS...     real processes under random faults; --help tells: --minutes M, …
   python3 dev.py simulate ARGS...  the simulation; --help tells: --seeds N, --seed S --trace, …
+  python3 dev.py stranger          install into a clean environment and do what the README says
   python3 dev.py lint              set up, then check style, types and import directions
 
 Setting up again takes no time: it installs only when pyproject.toml or the lock has changed.
@@ -40,8 +41,12 @@ PIP_MIN = (22, 3)  # the first with `pip --python`
 FAST = ("tests/unit", "tests/tidy", "tests/contract", "tests/roles")
 LONG = {"crash": "30", "cron": "20000"}
 LONG_TEXTS = "1000000"
-COMMANDS = ("setup", "demo", "test", "crash", "chaos", "cron", "simulate", "lint")
-MODULES = {"chaos": "tests.crash.chaos", "simulate": "tests.simulation"}
+COMMANDS = ("setup", "demo", "test", "crash", "chaos", "cron", "simulate", "stranger", "lint")
+MODULES = {
+    "chaos": "tests.crash.chaos",
+    "simulate": "tests.simulation",
+    "stranger": "tests.stranger",
+}
 CHECKS = (
     ("ruff", "check"),
     ("ruff", "format", "--check"),
@@ -62,7 +67,7 @@ def main(arguments: Sequence[str]) -> int:
     if command in LONG and (len(rest) > 1 or not all(each.isdigit() for each in rest)):
         got, example = " ".join(rest), f"python3 dev.py {command} {LONG[command]}"
         fail(2, f"'{command}' takes one number, got: {got}", example)
-    if rest and command in ("setup", "lint"):
+    if rest and command in ("setup", "stranger", "lint"):
         fail(2, f"'{command}' takes no arguments, got: {' '.join(rest)}", "leave them out")
     setup()
     if command == "demo":

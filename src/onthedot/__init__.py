@@ -5,12 +5,17 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from onthedot.sdk.app import App
+    from onthedot.sdk.client import Client
     from onthedot.sdk.context import Context
 
-__all__ = ["App", "Context", "__version__"]
+__all__ = ["App", "Client", "Context", "__version__"]
 __version__ = "0.1.0"
 
-_HOMES = {"App": "onthedot.sdk.app", "Context": "onthedot.sdk.context"}
+_HOMES = {
+    "App": "onthedot.sdk.app",
+    "Client": "onthedot.sdk.client",
+    "Context": "onthedot.sdk.context",
+}
 
 
 def __getattr__(name: str) -> object:

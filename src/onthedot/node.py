@@ -7,15 +7,14 @@ import contextlib
 import os
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-import uvicorn
 
 from onthedot import __version__
 from onthedot.api.app import build
 from onthedot.api.services import Services
+from onthedot.api.serving import Application, Serving, bind, url_of
 from onthedot.clock import Clock, DatabaseClock, SystemClock
 from onthedot.config import Settings
 from onthedot.core.instants import SECOND, Instant
@@ -29,7 +28,7 @@ from onthedot.roles.incarnation import Incarnation, Kit, Tell, join
 from onthedot.roles.loop import Loop
 from onthedot.roles.notifier import Postbox
 from onthedot.roles.processes import this_process
-from onthedot.roles.runners.opening import open_runner
+from onthedot.roles.runners.opening import Functions, open_functions, open_runner
 from onthedot.roles.running import run
 from onthedot.store.contract import Store
 from onthedot.store.migrate import State, inspect
@@ -42,8 +41,6 @@ if TYPE_CHECKING:
     from onthedot.store.postgres.hints import Hints
 
 REJOIN_S = 0.5
-API_GRACE_S = 2
-BACKLOG = 1_024
 # Two nodes know the database's time to some milliseconds: what is due by the clock of the one that
 # gives a hint may not be so yet by the clock of the one that hears it. So it looks twice.
 LOOK_AGAIN_S = 0.05
@@ -70,7 +67,7 @@ def run_server(settings: Settings, *, on_ready: OnReady | None = None) -> int:
 async def _serve(settings: Settings, on_ready: OnReady | None) -> int:
     stop, hurry = asyncio.Event(), asyncio.Event()
     _listen_to_signals(stop, hurry)
-    listening = _bind(settings) if "api" in settings.roles else None
+    listening = listen(settings)
     try:
         async with opened(settings) as (store, clock):
             node = await Node.make(settings, store, clock)
@@ -79,6 +76,15 @@ async def _serve(settings: Settings, on_ready: OnReady | None) -> int:
         if listening is not None:
             listening.close()
     return 0
+
+
+def listen(settings: Settings) -> socket.socket | None:
+    return bind(settings.host, settings.port) if "api" in settings.roles else None
+
+
+async def in_memory() -> Store:
+    """A store that lasts as long as whoever holds it, for the testing kit."""
+    return await open_sqlite(None)
 
 
 @contextlib.asynccontextmanager
@@ -137,12 +143,15 @@ class Node:
             hints.on_heard = self._heard
 
     @classmethod
-    async def make(cls, settings: Settings, store: Store, clock: Clock) -> Node:
+    async def make(
+        cls, settings: Settings, store: Store, clock: Clock, functions: Functions | None = None
+    ) -> Node:
+        """`functions`: an app in this process, in the place of runner processes."""
         chance = SystemChance()
         hints = _hints(settings, clock)
-        executing = await open_runner(
-            settings.app, settings.runners, version=__version__, store=store, clock=clock
-        )
+        if functions is None and settings.app:
+            functions = await open_functions(settings.app, settings.runners)
+        executing = await open_runner(functions, version=__version__, store=store, clock=clock)
         facts = NodeFacts(
             boot_id=chance.token(8),
             host=socket.gethostname(),
@@ -178,19 +187,21 @@ class Node:
         hurry: asyncio.Event,
         on_ready: OnReady | None,
     ) -> None:
-        url = None if listening is None else _url(listening)
+        url = None if listening is None else url_of(listening)
 
         def ready(node: int) -> None:
             if on_ready is not None:
                 on_ready(Ready(node, url))
 
-        api = self._start_api(listening) if listening is not None else None
+        api = None
+        if listening is not None:
+            api = Serving(self.application(api_key=self._settings.api_key), listening)
         try:
             async with _talking(self._hints, self._kit.clock, hurry):
                 await self._work(stop, hurry, ready)
         finally:
             if api is not None:
-                await _stop_api(*api)
+                await api.close()
             await self._kit.runner.close()
 
     async def _work(
@@ -222,28 +233,25 @@ class Node:
                 warn("node.rejoins", error=error)
                 await asyncio.sleep(REJOIN_S)
 
-    def _start_api(self, listening: socket.socket) -> tuple[_Api, asyncio.Task[None]]:
+    @property
+    def incarnation(self) -> Incarnation | None:
+        """None between two of them."""
+        return self._incarnation
+
+    def application(self, *, api_key: str | None = None) -> Application:
+        """The API of this node. Without a key it is for callers in this process."""
         services = Services(
             store=self._kit.store,
             clock=self._kit.clock,
             installation=self._kit.installation,
             version=__version__,
-            api_key=self._settings.api_key,
+            api_key=api_key,
             wake_scheduler=self._wake_scheduler,
             wake_worker=self._wake_worker,
             health=self._health,
             tally=self._kit.tally,
         )
-        config = uvicorn.Config(
-            build(services),
-            log_config=None,
-            access_log=False,
-            lifespan="off",
-            timeout_graceful_shutdown=API_GRACE_S,
-        )
-        api = _Api(config)
-        task = asyncio.create_task(api.serve(sockets=[listening]), name="api")
-        return api, task
+        return build(services)
 
     def _wake_scheduler(self) -> None:
         self._nudge_scheduler()
@@ -281,19 +289,6 @@ class Node:
             return Health(0, roles, ("this node has not joined: the database does not answer",))
         problems = tuple(self._incarnation.supervisor.problems())
         return Health(self._incarnation.member.number, roles, problems)
-
-
-class _Api(uvicorn.Server):
-    """Uvicorn inside our loop: the signals are ours, since the drain comes before its end."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
-async def _stop_api(api: _Api, task: asyncio.Task[None]) -> None:
-    api.should_exit = True
-    await asyncio.wait([task])
 
 
 async def _open(settings: Settings, chance: Chance | None) -> Store:
@@ -345,28 +340,6 @@ def _teller(hints: Hints | None, clock: Clock) -> Tell:
             hints.tell(word, after_us / SECOND)
 
     return tell
-
-
-def _bind(settings: Settings) -> socket.socket:
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((settings.host, settings.port))
-        listening.listen(BACKLOG)  # from now on calls wait for us instead of being refused
-    except OSError as error:
-        listening.close()
-        raise CannotStart(
-            f"cannot listen on {settings.host}:{settings.port}: {error.strerror or error}",
-            hint="Is a server running there already? Choose another port with --port.",
-            field="port",
-        ) from None
-    return listening
-
-
-def _url(listening: socket.socket) -> str:
-    host, port, *_ = listening.getsockname()
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _listen_to_signals(stop: asyncio.Event, hurry: asyncio.Event) -> None:

@@ -13,10 +13,12 @@ import json
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
 
 from onthedot.api.app import build
 from onthedot.api.services import Services
 from onthedot.observe.health import Health
+from onthedot.sdk.transport import Asked, call_asgi
 from tests.simulation.loop import LIFE
 from tests.simulation.world import INSTALLATION
 
@@ -102,39 +104,9 @@ async def _serve(
     headers: dict[str, str],
     answered: asyncio.Future[Answer | None],
 ) -> None:
-    body = b"" if said is None else json.dumps(said).encode()
+    body = None if said is None else json.dumps(said).encode()
     route, _, query = path.partition("?")
-    scope = {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": method,
-        "scheme": "http",
-        "path": route,
-        "raw_path": route.encode(),
-        "query_string": query.encode(),
-        "root_path": "",
-        "headers": [
-            (name.lower().encode(), value.encode())
-            for name, value in {"host": "simulated", **headers}.items()
-        ],
-        "server": ("simulated", 80),
-        "client": ("client", 1),
-        "state": {},
-    }
-    status, parts = 0, []
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    async def send(message: dict[str, Any]) -> None:
-        nonlocal status
-        if message["type"] == "http.response.start":
-            status = message["status"]
-        else:
-            parts.append(message.get("body", b""))
-
-    await _application()(scope, receive, send)
+    asked = Asked(method, route, dict(parse_qsl(query)), body, headers)
+    status, text = await call_asgi(_application(), asked)
     if not answered.done():
-        text = b"".join(parts)
         answered.set_result(Answer(status, json.loads(text) if text else None))

@@ -15,7 +15,7 @@ from tests.simulation import api
 from tests.simulation.checker import violations
 from tests.simulation.history import History
 from tests.simulation.line import Faults
-from tests.simulation.loop import Stuck, VirtualLoop
+from tests.simulation.loop import SimulatedLoop, Stuck
 from tests.simulation.world import World
 
 # What the product says of itself only when it has made a mistake.
@@ -54,7 +54,7 @@ class Setting:
 def perform(
     seed: int | str, setting: Setting, script: Callable[[World], Coroutine[Any, Any, None]]
 ) -> Report:
-    loop = VirtualLoop()
+    loop = SimulatedLoop()
     world = World(seed, loop, start=setting.start)
     world.hints_lost = setting.hints_lost
     world.faults = setting.faults

@@ -10,7 +10,7 @@ from onthedot.store.sqlite import INSTALLATION_BYTES
 from onthedot.store.sqlite.database import InlineDatabase
 from onthedot.store.sqlite.migrations import migrate
 from tests.simulation.history import Effect, History
-from tests.simulation.loop import SECOND, VirtualLoop
+from tests.simulation.loop import SECOND, SimulatedLoop
 from tests.simulation.pager import Pager
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ INSTALLATION = "51" * INSTALLATION_BYTES
 class World:
     """`start`: the database's time at the beginning, in microseconds since the epoch."""
 
-    def __init__(self, seed: int | str, loop: VirtualLoop, *, start: int) -> None:
+    def __init__(self, seed: int | str, loop: SimulatedLoop, *, start: int) -> None:
         self.seed = seed
         self.loop = loop
         self.start = start

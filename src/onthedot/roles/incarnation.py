@@ -154,6 +154,16 @@ class Incarnation:
         self._finisher.on_failed = loop.nudge
         return [loop]
 
+    def next_at(self) -> Instant | None:
+        """When the next of the runs that it knows of is due: claimed, or in the queue."""
+        return min(filter(None, (self._holding.next_at(), self.worker.next_look())), default=None)
+
+    def look(self) -> None:
+        """Somebody has set the clock: see what is due."""
+        self.scheduler.loop.nudge()
+        self.worker.look()
+        self.worker.starting.nudge()
+
     @property
     def outcomes(self) -> int:
         """Outcomes that the store does not have yet."""

@@ -93,6 +93,10 @@ class Worker:
         self._looks |= {at // LOOK_US * LOOK_US + LOOK_US for at in ats} or {self._clock.now()}
         self.loop.nudge()
 
+    def next_look(self) -> Instant | None:
+        """When unowned runs come up, as far as it was told."""
+        return min((at for at in self._looks if at > self._clock.now()), default=None)
+
     # The steps
 
     async def start(self) -> float:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
+from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any, Generic, ParamSpec, TypeVar, get_type_hints, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, get_type_hints, overload
 
 import msgspec
 
 from onthedot.errors import Invalid
 from onthedot.sdk import enqueueing
-from onthedot.sdk.client import BACKGROUND, Client
+from onthedot.sdk.background import BACKGROUND
+from onthedot.sdk.client import Client, Jobs
 from onthedot.sdk.context import Context
+from onthedot.sdk.spelling import said, spelled
+
+if TYPE_CHECKING:
+    from onthedot.sdk.embedding import Embedded
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -22,14 +29,47 @@ R = TypeVar("R")
 class App:
     """The functions of one program. `onthedot serve --app module:app` runs them."""
 
-    def __init__(self, *, server: str | None = None, api_key: str | None = None) -> None:
+    def __init__(
+        self, *, name: str = "app", server: str | None = None, api_key: str | None = None
+    ) -> None:
+        self.name = name
         self.functions: dict[str, Function[Any, Any]] = {}
         self._given = (server, api_key)
+        self._bound: Jobs | None = None
+
+    @property
+    def client(self) -> Client:
+        """Where functions are enqueued: the node in this process, else the server of the settings
+        unless another was given.
+        """
+        return self.jobs.client
+
+    @property
+    def jobs(self) -> Jobs:
+        return self._bound or self._remote
+
+    @contextmanager
+    def bound_to(self, jobs: Jobs) -> Iterator[None]:
+        """Meanwhile functions are enqueued there."""
+        before, self._bound = self._bound, jobs
+        try:
+            yield
+        finally:
+            self._bound = before
 
     @cached_property
-    def client(self) -> Client:
-        """The server that functions are enqueued at: the one of the settings unless given."""
-        return Client(*self._given)
+    def _remote(self) -> Jobs:
+        return Jobs(Client(*self._given))
+
+    def node(self, **settings: Any) -> AbstractAsyncContextManager[Embedded]:
+        """A node within this program: `async with app.node(database="sqlite:///shop.db"):`.
+
+        Meanwhile the functions run here, on this loop and in its threads, and are enqueued without
+        a detour. `settings` are those of a server; without the role `api` it listens nowhere.
+        """
+        from onthedot.sdk.embedding import embedded  # it brings a whole server
+
+        return embedded(self, settings)
 
     @overload
     def job(self, function: Callable[P, R], /) -> Function[P, R]: ...
@@ -66,7 +106,7 @@ class Function(Generic[P, R]):
         self, app: App, function: Callable[P, R], name: str, fields: Mapping[str, Any]
     ) -> None:
         self.name = name
-        self._app = app
+        self.app = app
         self.fields = dict(fields)
         self.is_coroutine = inspect.iscoroutinefunction(function)
         self._function = function
@@ -90,30 +130,26 @@ class Function(Generic[P, R]):
         """Run it after so many seconds."""
         if connection is not None:
             return (await self._within(connection, [arguments], delay=delay))[0]
-        seconds = delay.total_seconds() if isinstance(delay, timedelta) else delay
-        return await self._trigger(arguments, delay=seconds)
+        return await self._trigger(arguments, delay=delay)
 
     async def enqueue_at(self, at: datetime, /, *, connection: Any = None, **arguments: Any) -> str:
         """Run it at this instant, which must have a time zone."""
         if connection is not None:
             return (await self._within(connection, [arguments], at=at))[0]
-        if at.tzinfo is None:
-            raise Invalid(
-                f"{at.isoformat()} has no time zone",
-                hint="Use datetime.now(UTC) or a ZoneInfo.",
-                field="at",
-            )
-        return await self._trigger(arguments, runAt=at.astimezone(UTC).isoformat())
+        return await self._trigger(arguments, run_at=said(at, "at"))
 
     async def enqueue_many(
         self, many: Iterable[Mapping[str, Any]], *, connection: Any = None
     ) -> list[str]:
-        """Run it once with each of these arguments; returns the ids in the same order."""
+        """Run it once with each of these arguments; returns the ids in the same order. Up to 1000
+        that have 200 KB together are made all or none.
+        """
         if connection is not None:
             return await self._within(connection, [dict(each) for each in many])
-        for arguments in (checked := [dict(each) for each in many]):
-            self._check(arguments)
-        return [await self.enqueue(**arguments) for arguments in checked]
+        runs = [{"payload": dict(arguments)} for arguments in many]
+        for run in runs:
+            self._check(run["payload"])
+        return await self.app.jobs.trigger_many(self.name, runs)
 
     @property
     def blocking(self) -> Blocking:
@@ -129,7 +165,7 @@ class Function(Generic[P, R]):
 
     async def _trigger(self, arguments: dict[str, Any], **when: Any) -> str:
         self._check(arguments)
-        return await self._app.client.trigger(self.name, arguments, **when)
+        return await self.app.jobs.trigger(self.name, {"payload": arguments, **when})
 
     def _check(self, arguments: Mapping[str, Any]) -> None:
         """Here, at the door, instead of in a worker at night."""
@@ -154,7 +190,7 @@ class Function(Generic[P, R]):
 
     def declaration(self) -> dict[str, Any]:
         """The job, as the API takes it."""
-        fields = {_API_NAMES.get(name, name): value for name, value in self.fields.items()}
+        fields = spelled(self.fields)
         if isinstance(fields.get("onFailure"), str):
             fields["onFailure"] = {"url": fields["onFailure"]}
         return {"name": self.name, "key": self.name, "handler": self.name, **fields}
@@ -167,34 +203,35 @@ class Blocking:
         self._function = function
 
     def enqueue(self, **arguments: Any) -> str:
-        return _run(self._function.enqueue(**arguments), arguments)
+        return self._wait(self._function.enqueue(**arguments), arguments)
 
     def enqueue_in(self, delay: float | timedelta, /, **arguments: Any) -> str:
-        return _run(self._function.enqueue_in(delay, **arguments), arguments)
+        return self._wait(self._function.enqueue_in(delay, **arguments), arguments)
 
     def enqueue_at(self, at: datetime, /, **arguments: Any) -> str:
-        return _run(self._function.enqueue_at(at, **arguments), arguments)
+        return self._wait(self._function.enqueue_at(at, **arguments), arguments)
 
     def enqueue_many(
         self, many: Iterable[Mapping[str, Any]], *, connection: Any = None
     ) -> list[str]:
         work = self._function.enqueue_many(many, connection=connection)
-        return _run(work, {"connection": connection})
+        return self._wait(work, {"connection": connection})
 
-
-def _run(work: Coroutine[Any, Any, R], arguments: Mapping[str, Any]) -> R:
-    """In the background or, through the caller's connection, here: it belongs to this thread."""
-    connection = arguments.get("connection")
-    return BACKGROUND.run(work) if connection is None else enqueueing.finished(work, connection)
-
-
-_API_NAMES = {
-    "cron": "cronExpr",
-    "catch_up": "catchUp",
-    "catch_up_window": "catchUpWindow",
-    "run_at": "runAt",
-    "on_failure": "onFailure",
-}
+    def _wait(self, work: Coroutine[Any, Any, R], arguments: Mapping[str, Any]) -> R:
+        """In the background or, through the caller's connection, here: it belongs to this
+        thread.
+        """
+        connection = arguments.get("connection")
+        if connection is not None:
+            return enqueueing.finished(work, connection)
+        loop = self._function.app.jobs.loop
+        if loop is not None and loop is asyncio._get_running_loop():
+            work.close()
+            raise Invalid(
+                f"{self._function.name}.blocking would wait for the loop that it holds up",
+                hint="In a coroutine: await fn.enqueue(...).",
+            )
+        return BACKGROUND.run(work)
 
 
 def _arguments_of(function: Callable[..., Any]) -> tuple[type[msgspec.Struct], bool]:

@@ -1,109 +1,281 @@
-"""Calls of the REST API from Python: asynchronous, and a blocking twin over the same code."""
+"""The REST API from Python: asynchronous, and a blocking twin over the same code (`blocking`)."""
 
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from urllib.parse import quote
 
-import aiohttp
 import msgspec
 
 from onthedot import config
-from onthedot.errors import Conflict, Invalid, NotFound, OnthedotError
+from onthedot.errors import NotFound, OnthedotError
+from onthedot.sdk.spelling import spelled
+from onthedot.sdk.transport import Asked, HttpTransport, Transport
+from onthedot.wire import (
+    DeadLetterDetail,
+    DeadLetterList,
+    DeadLetterOut,
+    JobList,
+    JobOut,
+    LettersDismissed,
+    LettersRedriven,
+    RunCancelled,
+    RunCreated,
+    RunDetail,
+    RunList,
+    RunOut,
+    RunRedriven,
+    RunsCreated,
+)
+from onthedot.wire.refusals import NOT_OURS, refusal
+from onthedot.wire.runs import TRIGGERS_MAX
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from types import TracebackType
 
-TIMEOUT_S = 30.0
-_KINDS: dict[int, type[OnthedotError]] = {404: NotFound, 409: Conflict, 422: Invalid, 400: Invalid}
+    from onthedot.sdk.blocking import BlockingClient
+
+S = TypeVar("S", bound=msgspec.Struct)
+Method = Literal["GET", "POST", "PATCH", "DELETE"]
+
+PAGE = 1000
+LISTED = 1000
+REQUEST_BYTES = 200 * 1024
+"""Of runs that are sent together; a request may have 256 KB."""
 
 
 class Client:
     """`server` and `api_key` are those of the settings (`ONTHEDOT_SERVER`, `ONTHEDOT_API_KEY`)
-    unless they are given.
+    unless they are given. Used in an `async with`, it keeps its connections meanwhile.
+
+    A refusal is raised as the error that the server names: `errors.KeyTaken`, `errors.NotFound` …
     """
 
-    def __init__(self, server: str | None = None, api_key: str | None = None) -> None:
-        settings = config.load({"server": server})
-        self._server = settings.server
-        self._api_key = api_key or settings.api_key
-        self._job_ids: dict[str, str] = {}
+    def __init__(
+        self,
+        server: str | None = None,
+        api_key: str | None = None,
+        *,
+        transport: Transport | None = None,
+    ) -> None:
+        if transport is None:
+            settings = config.load({"server": server})
+            transport = HttpTransport(settings.server, api_key or settings.api_key)
+        self._transport = transport
 
-    async def trigger(self, key: str, payload: Any, **when: Any) -> str:
-        """Make a run of the job with this key; returns the run's id. `when`: `runAt` or `delay`."""
-        job_id = self._job_ids.get(key) or await self._find(key)
-        made = await self._call("POST", f"/v1/jobs/{job_id}/trigger", {"payload": payload, **when})
-        return str(made["runId"])
+    async def __aenter__(self) -> Client:
+        if isinstance(self._transport, HttpTransport):
+            self._transport.keep()
+        return self
 
-    async def _find(self, key: str) -> str:
-        found = await self._call("GET", "/v1/jobs", query={"key": key})
-        if not found["jobs"]:
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        await self._transport.close()
+
+    @property
+    def blocking(self) -> BlockingClient:
+        """The same for code without an event loop."""
+        from onthedot.sdk.blocking import BlockingClient  # it is made of this module
+
+        return BlockingClient(self)
+
+    # Jobs
+
+    async def create_job(
+        self, name: str, *, idempotency_key: str | None = None, **fields: Any
+    ) -> JobOut:
+        """`fields` are those of a job in the API, in Python's spelling: `handler_url`, `cron`,
+        `every`, `payload`, `retries` and so on.
+        """
+        body = spelled({"name": name, **fields})
+        return await self._ask("POST", "/jobs", JobOut, body, key=idempotency_key)
+
+    async def get_job(self, job_id: str) -> JobOut:
+        return await self._ask("GET", _path("jobs", job_id), JobOut)
+
+    async def find_job(self, key: str) -> JobOut:
+        """The job with this key. Raises NotFound if there is none."""
+        found = await self._ask("GET", "/jobs", JobList, query={"key": key})
+        if not found.jobs:
             raise NotFound(
-                f"{self._server} has no job with the key '{key}'",
+                f"{self._transport.server} has no job with the key '{key}'",
                 hint="`onthedot serve --app module:app` brings the jobs of an app in.",
             )
-        self._job_ids[key] = str(found["jobs"][0]["jobId"])
-        return self._job_ids[key]
+        return found.jobs[0]
 
-    async def _call(
-        self, method: str, path: str, body: Any = None, query: dict[str, str] | None = None
-    ) -> Any:
-        headers = {"Content-Type": "application/json"}
-        if self._api_key:
-            headers["Authorization"] = f"Bearer {self._api_key}"
-        timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
+    async def list_jobs(self, *, limit: int = LISTED) -> list[JobOut]:
+        """The newest ones first, `limit` of them at most."""
+        return await self._all("/jobs", JobList, "jobs", limit)
+
+    async def edit_job(self, job_id: str, **fields: Any) -> JobOut:
+        """Change what is given; `version` refuses the edit if there is a newer one."""
+        return await self._ask("PATCH", _path("jobs", job_id), JobOut, spelled(fields))
+
+    async def delete_job(self, job_id: str) -> None:
+        await self._send("DELETE", _path("jobs", job_id))
+
+    async def trigger_job(
+        self, job_id: str, *, idempotency_key: str | None = None, **fields: Any
+    ) -> RunCreated:
+        """Make a run: with `payload`, else the job's own; now, or with `run_at` or `delay`."""
+        body, path = spelled(fields), _path("jobs", job_id, "trigger")
+        return await self._ask("POST", path, RunCreated, body, key=idempotency_key)
+
+    async def trigger_job_many(
+        self, job_id: str, runs: Iterable[Mapping[str, Any]], *, idempotency_key: str | None = None
+    ) -> list[RunCreated]:
+        """Make a run for each of these, with the fields of a trigger.
+
+        Up to 1000 that have 200 KB together go in one request and are made all or none; more of
+        them go in several, one after the other.
+        """
+        encoded = [msgspec.json.encode(spelled(run)) for run in runs]
+        path, made = _path("jobs", job_id, "trigger-many"), list[RunCreated]()
+        for part, group in enumerate(_groups(encoded)):
+            body = {"runs": [msgspec.Raw(each) for each in group]}
+            key = None if idempotency_key is None else f"{idempotency_key}/{part}"
+            made += (await self._ask("POST", path, RunsCreated, body, key=key)).runs
+        return made
+
+    # Runs
+
+    async def get_run(self, run_id: str) -> RunDetail:
+        """A run with every attempt."""
+        return await self._ask("GET", _path("runs", run_id), RunDetail)
+
+    async def list_runs(self, job_id: str, *, limit: int = LISTED) -> list[RunOut]:
+        """Those of a job, the newest ones first, `limit` of them at most."""
+        return await self._all(_path("jobs", job_id, "runs"), RunList, "runs", limit)
+
+    async def cancel_run(self, run_id: str) -> RunCancelled:
+        """`status` is `cancelled`, or what it was when the node that holds it was told."""
+        return await self._ask("POST", _path("runs", run_id, "cancel"), RunCancelled)
+
+    async def redrive_run(self, run_id: str) -> RunRedriven:
+        """Run a dead letter again, as a new run."""
+        return await self._ask("POST", _path("runs", run_id, "redrive"), RunRedriven)
+
+    # Dead letters
+
+    async def list_dead_letters(
+        self, job_id: str | None = None, *, limit: int = LISTED
+    ) -> list[DeadLetterOut]:
+        """Those of all jobs or of one, the latest failure first, `limit` of them at most."""
+        path = "/dead-letters" if job_id is None else _path("jobs", job_id, "dead-letters")
+        return await self._all(path, DeadLetterList, "dead_letters", limit)
+
+    async def get_dead_letter(self, run_id: str) -> DeadLetterDetail:
+        return await self._ask("GET", _path("dead-letters", run_id), DeadLetterDetail)
+
+    async def dismiss_dead_letter(self, run_id: str) -> None:
+        await self._send("DELETE", _path("dead-letters", run_id))
+
+    async def redrive_dead_letters(self, job_id: str) -> list[RunRedriven]:
+        """Run every dead letter of a job again, oldest first."""
+        path, runs = _path("jobs", job_id, "dead-letters", "redrive"), list[RunRedriven]()
+        more = True
+        while more:  # bounded: each answer has fewer left
+            answer = await self._ask("POST", path, LettersRedriven)
+            runs += answer.runs
+            more = answer.more
+        return runs
+
+    async def dismiss_dead_letters(self, job_id: str) -> int:
+        """Let go of every dead letter of a job; how many there were."""
+        path, count, more = _path("jobs", job_id, "dead-letters"), 0, True
+        while more:  # bounded: each answer has fewer left
+            answer = await self._ask("DELETE", path, LettersDismissed)
+            count += answer.dismissed
+            more = answer.more
+        return count
+
+    # Inside
+
+    async def _all(self, path: str, shape: type[S], name: str, limit: int) -> list[Any]:
+        """The elements of a list, page after page."""
+        found: list[Any] = []
+        query: dict[str, str] = {}
+        while len(found) < limit:
+            query["limit"] = str(min(PAGE, limit - len(found)))
+            page = await self._ask("GET", path, shape, query=query)
+            found += getattr(page, name)
+            cursor = getattr(page, "next_cursor")  # noqa: B009  (every list has one)
+            if cursor is None:
+                break
+            query["cursor"] = cursor
+        return found
+
+    async def _ask(
+        self, method: Method, path: str, shape: type[S], body: Any = None, **more: Any
+    ) -> S:
+        """The answer in its shape. `more`: `query`, and `key`, which is the Idempotency-Key."""
+        text = await self._send(method, path, body, **more)
         try:
-            async with (
-                aiohttp.ClientSession(timeout=timeout, headers=headers) as session,
-                session.request(
-                    method,
-                    self._server + path,
-                    params=query,
-                    data=None if body is None else msgspec.json.encode(body),
-                ) as response,
-            ):
-                text = await response.read()
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise OnthedotError(
-                f"{self._server} does not answer: {type(error).__name__}: {error}",
-                hint="Start a server with `onthedot serve`, or set ONTHEDOT_SERVER.",
-            ) from error
-        return _read(response.status, text)
+            return msgspec.json.decode(text, type=shape)
+        except msgspec.MsgspecError as error:
+            what = f"the answer of {self._transport.server} is not ours: {error}"
+            raise OnthedotError(what, hint=NOT_OURS) from None
+
+    async def _send(self, method: Method, path: str, body: Any = None, **more: Any) -> bytes:
+        headers = {"Idempotency-Key": more["key"]} if more.get("key") else {}
+        content = None if body is None else msgspec.json.encode(body)
+        asked = Asked(method, f"/v1{path}", more.get("query") or {}, content, headers)
+        status, text = await self._transport.send(asked)
+        if not 200 <= status < 300:
+            raise refusal(self._transport.server, status, text)
+        return text
 
 
-def _read(status: int, text: bytes) -> Any:
-    try:
-        answer = msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        raise OnthedotError(
-            f"the answer ({status}) is not JSON", hint="Is that an onthedot server?"
-        ) from None
-    if status < 400:
-        return answer
-    problem = answer if isinstance(answer, dict) else {}
-    kind = _KINDS.get(status, OnthedotError)
-    raise kind(
-        str(problem.get("detail", f"HTTP {status}")),
-        hint=str(problem.get("hint", "")),
-        field=problem.get("field"),
-    )
+class Jobs:
+    """The jobs of an app by their keys: each is looked up once. `loop`: on which they are enqueued,
+    where it is one of this program's.
+    """
+
+    def __init__(self, client: Client, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        self.client = client
+        self.loop = loop
+        self._ids: dict[str, str] = {}
+
+    async def trigger(self, key: str, fields: Mapping[str, Any]) -> str:
+        made = await self._known(key, partial(self.client.trigger_job, **fields))
+        return str(made.run_id)
+
+    async def trigger_many(self, key: str, runs: Sequence[Mapping[str, Any]]) -> list[str]:
+        made = await self._known(key, partial(self.client.trigger_job_many, runs=runs))
+        return [str(each.run_id) for each in made]
+
+    async def _known(self, key: str, ask: Any) -> Any:
+        """A job that was deleted and made anew has another id: one that is gone is looked up."""
+        known = self._ids.get(key)
+        if known is not None:
+            try:
+                return await ask(known)
+            except NotFound:
+                del self._ids[key]
+        self._ids[key] = (await self.client.find_job(key)).job_id
+        return await ask(self._ids[key])
 
 
-class Background:
-    """An event loop in a thread, for callers that have none. Started by the first call."""
-
-    def __init__(self) -> None:
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._lock = threading.Lock()
-
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        with self._lock:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-                thread.start()
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+def _path(*parts: str) -> str:
+    return "".join(f"/{quote(part, safe='')}" for part in parts)
 
 
-BACKGROUND = Background()
+def _groups(encoded: Sequence[bytes]) -> Iterator[list[bytes]]:
+    """What fits into one request each, in the same order."""
+    group: list[bytes] = []
+    size = 0
+    for each in encoded:
+        if group and (len(group) == TRIGGERS_MAX or size + len(each) > REQUEST_BYTES):
+            yield group
+            group, size = [], 0
+        group.append(each)
+        size += len(each)
+    if group:
+        yield group

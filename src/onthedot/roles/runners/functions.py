@@ -50,7 +50,7 @@ class FunctionRunner:
     def __init__(self, app: str, count: int) -> None:
         self.functions: frozenset[str] = frozenset()
         self.jobs: Sequence[dict[str, Any]] = ()
-        self._app = app
+        self.app = app
         self._count = count
         self._children: list[Child] = []
         self._calls: dict[int, _Under] = {}
@@ -200,7 +200,7 @@ class FunctionRunner:
         """Call it alone, in a runner of its own."""
         child = Child(self._heard, self._died)
         try:
-            await child.start(self._app)
+            await child.start(self.app)
         except (CannotLoad, OSError, TimeoutError) as error:
             warn("runner.cannot_start", error=error)
             await asyncio.sleep(RESTART_S)
@@ -224,7 +224,7 @@ class FunctionRunner:
         while not self._closing:  # bounded by the life of the worker
             child = Child(self._heard, self._died)
             try:
-                await child.start(self._app)
+                await child.start(self.app)
             except (CannotLoad, OSError, TimeoutError) as error:
                 warn("runner.cannot_start", error=error)
                 await asyncio.sleep(RESTART_S)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
 
 from onthedot.clock import Clock
 from onthedot.errors import CannotStart
@@ -22,19 +23,31 @@ class Executing(NamedTuple):
     functions: frozenset[str] = frozenset()
 
 
-async def open_runner(
-    app: str | None, count: int, *, version: str, store: Store, clock: Clock
-) -> Executing:
-    """The jobs that the app declares are brought into the store. `count` 0: as many runner
-    processes as are sensible.
+class Functions(Runner, Protocol):
+    """A runner of Python functions. `app` names where they come from, `jobs` are declared there."""
+
+    app: str
+    functions: frozenset[str]
+    jobs: Sequence[dict[str, Any]]
+
+
+async def open_functions(app: str, count: int) -> Functions:
+    """The functions of `module:app`, in `count` processes of their own; 0: as many as are
+    sensible.
     """
-    callbacks = HttpRunner(version=version)
-    if not app:
-        return Executing(callbacks, callbacks.post)
     try:
-        functions = await FunctionRunner.open(app, count or None)
+        return await FunctionRunner.open(app, count or None)
     except CannotLoad as error:
-        await callbacks.close()
         raise CannotStart(f"{error}", hint="Mend the code, or name another app.") from None
-    await declare(store, functions.jobs, app=app, clock=clock)
-    return Executing(EitherRunner(callbacks, functions), callbacks.post, functions.functions)
+
+
+async def open_runner(
+    functions: Functions | None, *, version: str, store: Store, clock: Clock
+) -> Executing:
+    """The jobs that the app declares are brought into the store."""
+    callbacks = HttpRunner(version=version)
+    if functions is None:
+        return Executing(callbacks, callbacks.post)
+    await declare(store, functions.jobs, app=functions.app, clock=clock)
+    runner = EitherRunner(callbacks, functions)
+    return Executing(runner, callbacks.post, functions.functions)
