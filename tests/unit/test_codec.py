@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from onthedot.core.instants import DAY, INSTANT_MAX, SECOND
 from onthedot.core.model import Backoff, Definition, Once, Rule
-from onthedot.core.schedules import Cron, Every
+from onthedot.core.schedules import Cron, Every, Repeat, Step
 from onthedot.core.states import Status, is_over
 from onthedot.store.codec import (
     _KEPT,
@@ -31,6 +31,16 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 recurring = st.one_of(
     st.builds(Every, st.integers(SECOND, 400 * DAY)),
     st.builds(
+        Repeat,
+        st.integers(0, INSTANT_MAX),
+        st.sampled_from([Step(months=1), Step(days=7), Step(us=SECOND), Step(12, 1, SECOND)]),
+        st.sampled_from(["UTC", "Europe/Berlin"]),
+        st.sampled_from([None, "after", "before", "skip"]),
+        st.sampled_from([None, "first", "second", "both"]),
+        st.none() | st.integers(1, 999_999),
+        after_start=st.booleans(),
+    ),
+    st.builds(
         Cron.parse,
         st.sampled_from(["* * * * *", "0 9 * * MON-FRI", "0 0 L * *", "@daily", "H H * * *"]),
         st.sampled_from(["UTC", "Europe/Berlin", "America/New_York"]),
@@ -45,6 +55,7 @@ definitions = st.builds(
     name=texts,
     handler_url=texts,
     schedule=st.one_of(st.none(), recurring, st.builds(Once, st.integers(0, INSTANT_MAX))),
+    schedule_text=st.none() | texts,
     timezone=st.sampled_from(["UTC", "Europe/Berlin"]),
     payload=texts,
     key=st.none() | texts,

@@ -81,7 +81,7 @@ class App:
         self, function: Callable[P, R] | None = None, /, *, name: str | None = None, **fields: Any
     ) -> Function[P, R] | Callable[[Callable[P, R]], Function[P, R]]:
         """Make a job of a function. `fields` are those of a job in the API, in Python's spelling:
-        `cron`, `every`, `timezone`, `queue`, `priority`, `retries`, `timeout`, `tags` and so on.
+        `cron`, `every`, `schedule`, `timezone`, `queue`, `priority`, `retries` and so on.
         """
 
         def declared(function: Callable[P, R]) -> Function[P, R]:
