@@ -9,6 +9,7 @@ from typing import Any
 import asyncpg
 
 from onthedot.core import editing
+from onthedot.core.backfilling import Manner
 from onthedot.core.editing import Change, Standing
 from onthedot.core.instants import MINUTE, SECOND
 from onthedot.core.model import CALLBACKS, Once, Outcome, RunRef
@@ -213,6 +214,18 @@ def settling(trouble: str | None = None, *, after: int | None = None) -> Act:
     return act
 
 
+async def backfill(store: PostgresStore, world: World) -> Any:
+    """Begun and carried on: its runs are made, and go with the job if that is deleted."""
+    dues = [world.now - k * PERIOD // 7 for k in (1, 2)]
+    begun = await store.backfills.begin(world.job.id, dues, Manner(), now=world.now)
+    await store.backfills.advance(limit=SOME, now=world.now)
+    return begun
+
+
+async def advance_backfills(store: PostgresStore, world: World) -> Any:
+    return await store.backfills.advance(limit=SOME, now=world.now)
+
+
 async def beat(store: PostgresStore, world: World) -> Any:
     return await store.nodes.beat(world.node, now=world.now)
 
@@ -341,6 +354,8 @@ VERBS = (
     Verb(name="deliver", act=settling(), worlds=("dead",)),
     Verb(name="put off", act=settling("HTTP 503", after=MINUTE), worlds=("dead",)),
     Verb(name="give up", act=settling("HTTP 503"), worlds=("dead",)),
+    Verb(name="backfill", act=backfill, worlds=("held", "spent"), may=(NotFound,)),
+    Verb(name="advance backfills", act=advance_backfills, worlds=(), passes_over=True),
     Verb(name="beat", act=beat, worlds=("held",), by=actor, may=(NodeDead,)),
     Verb(name="bury", act=bury, worlds=("held", "free", "waiting"), passes_over=True),
     Verb(name="leave", act=leave, worlds=("held", "free", "waiting")),

@@ -25,7 +25,18 @@ from tests.simulation.world import INSTALLATION
 if TYPE_CHECKING:
     from tests.simulation.process import Process
 
-ROOMS = ("clock", "jobs", "runs", "letters", "outbox", "nodes", "ledger", "audit", "upkeep")
+ROOMS = (
+    "clock",
+    "jobs",
+    "runs",
+    "letters",
+    "outbox",
+    "nodes",
+    "ledger",
+    "audit",
+    "backfills",
+    "upkeep",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,6 +169,7 @@ class FaultyStore:
     nodes: Any
     ledger: Any
     audit: Any
+    backfills: Any
     upkeep: Any
 
     def __init__(self, store: Store) -> None:

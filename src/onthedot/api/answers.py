@@ -65,6 +65,7 @@ def _shown(view: RunView, installation: str) -> dict[str, Any]:
         "redrive_of": None
         if view.redrive_of is None
         else run_id(installation, view.job, view.redrive_of),
+        "backfill_of": instant_text(view.backfill_of),
     }
 
 

@@ -9,6 +9,7 @@ from litestar.di import Provide
 
 from onthedot.api import (
     audit,
+    backfills,
     health,
     jobs,
     letters,
@@ -30,7 +31,20 @@ BODY_BYTES_MAX: Final = 256 * 1024
 
 def build(services: Services) -> Litestar:
     """The ASGI application. It owns nothing: whoever made the services closes them."""
-    rooms = (jobs, schedules, runs, letters, why, audit, nodes, health, metrics, overview, pages)
+    rooms = (
+        jobs,
+        schedules,
+        runs,
+        letters,
+        why,
+        audit,
+        backfills,
+        nodes,
+        health,
+        metrics,
+        overview,
+        pages,
+    )
     routes = [route for room in rooms for route in room.ROUTES]
     app = Litestar(
         [Router(prefix, route_handlers=routes) for prefix in ("/", "/v1")],

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
-from onthedot.api.operations import OPERATIONS, Operation
+from onthedot.api.operation import Operation
+from onthedot.api.operations import OPERATIONS
 from onthedot.api.problems import MEDIA_TYPE
 from onthedot.wire import Problem
 from onthedot.wire.notices import FailureNotice
@@ -60,6 +61,7 @@ def _parameter(place: str, name: str, description: str, schema: dict[str, Any]) 
 _PARAMETERS: Final = {
     "jobId": _parameter("path", "jobId", "The id of a job.", {"type": "string"}),
     "runId": _parameter("path", "runId", "The id of a run.", {"type": "string"}),
+    "backfillId": _parameter("path", "backfillId", "The id of a backfill.", {"type": "string"}),
     "limit": _parameter(
         "query",
         "limit",

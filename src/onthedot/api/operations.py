@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
-from msgspec import Struct
-
+from onthedot.api.operation import CHANGE as _CHANGE
+from onthedot.api.operation import READ as _READ
+from onthedot.api.operation import WRITE as _WRITE
+from onthedot.api.operation import Operation
+from onthedot.api.operations_time import OF_TIME
 from onthedot.wire import (
-    AuditOut,
     DeadLetterDetail,
     DeadLetterList,
     EditOut,
@@ -35,32 +36,6 @@ from onthedot.wire import (
     TriggerManyIn,
     WhyOut,
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
-    """`answers`: what each status means and carries, `or_answer`: or this, if so asked.
-    `problems`: those it may refuse with.
-    """
-
-    id: str
-    method: str
-    path: str
-    tag: str
-    summary: str
-    description: str = ""
-    parameters: tuple[str, ...] = ()
-    body: type[Struct] | None = None
-    body_required: bool = True
-    example: Any = None
-    answers: dict[int, tuple[str, type[Struct] | None]] = field(default_factory=dict)
-    or_answer: type[Struct] | None = None
-    problems: tuple[int, ...] = ()
-
-
-_READ: Final = (401, 404, 422, 503)
-_CHANGE: Final = (401, 403, 404, 409, 503, 507)
-_WRITE: Final = (400, 401, 403, 413, 422, 503, 507)
 
 OPERATIONS: Final = (
     Operation(
@@ -316,30 +291,7 @@ OPERATIONS: Final = (
         answers={200: ("The explanation.", WhyOut)},
         problems=(401, 404, 503),
     ),
-    Operation(
-        id="auditJob",
-        method="get",
-        path="/v1/jobs/{jobId}/audit",
-        tag="Audit",
-        summary="Prove that every due occurrence of a job is accounted for",
-        description="What was due is worked out anew over all versions of the job, a deleted one "
-        "too, since its creation or as far as history is kept, and each instant is looked up. One "
-        "request goes through 20,000 instants: follow `nextCursor` for the rest, and add up.",
-        parameters=("jobId", "cursor"),
-        answers={200: ("One part of the books.", AuditOut)},
-        problems=_READ,
-    ),
-    Operation(
-        id="auditAll",
-        method="get",
-        path="/v1/audit",
-        tag="Audit",
-        summary="The same for all jobs",
-        description="Deleted ones, too. Follow `nextCursor` for the rest, and add up.",
-        parameters=("cursor",),
-        answers={200: ("One part of the books.", AuditOut)},
-        problems=(401, 422, 503),
-    ),
+    *OF_TIME,
     Operation(
         id="listNodes",
         method="get",

@@ -227,6 +227,39 @@ def trigger(job: str, server: str | None, as_json: bool, wait: bool, **fields: A
     return 1 if wait and run["status"] != "succeeded" else 0
 
 
+@job_group.command("backfill")
+@click.argument("job")
+@click.option(
+    "--from", "from", required=True, callback=instant, metavar="INSTANT", help="Included."
+)
+@click.option("--until", callback=instant, metavar="INSTANT", help="Included.  [default: now]")
+@click.option("--dry-run", "dryRun", is_flag=True, default=None, help="Only say what it would run.")
+@click.option("--order", type=click.Choice(["oldest", "newest"]), help="[default: oldest]")
+@click.option("--priority", type=int, help="Of its runs, 0 to 9.  [default: 0]")
+@click.option("--concurrency", type=int, help="Runs at a time, 1 to 100.  [default: 5]")
+@remote
+def backfill(job: str, server: str | None, as_json: bool, **fields: Any) -> None:
+    """Run what never ran in a range of the past: missed, skipped, or before the job existed.
+
+    \b
+    Examples:
+      onthedot job backfill report --from 2027-01-01T00:00:00Z --dry-run
+      onthedot job backfill report --from 2027-01-01T00:00:00Z --until 2027-02-01T00:00:00Z
+    """
+    client = connect(server)
+    planned = client.post(path_of("jobs", find_job(client, job), "backfill"), request_of(fields))
+    if as_json:
+        output.data_json(planned)
+        return
+    for due in planned["instants"]:
+        output.data(due)
+    count, more = planned["count"], planned["count"] - len(planned["instants"])
+    if more > 0:
+        output.note(f"and {more} more")
+    done = "would be run" if planned["dryRun"] else "are being run"
+    output.note(f"{count} instants {done}" if count else "nothing is missing there")
+
+
 def request_of(fields: dict[str, Any]) -> dict[str, Any]:
     """The body of a request: what was given, under the names of the API."""
     given = [option for name, option in SCHEDULES.items() if fields.get(name) is not None]

@@ -120,7 +120,7 @@ def audit(
 
     `fates` has all that begin in that time, in order, and the one that began last before it.
     """
-    balance, walk = Balance(), _Walk(fates, after)
+    balance, walk = Balance(), Walk(fates, after)
     alive = {due for due in books.live if after < due <= until}
     reached = until
     for due, version, certain in due_instants(books, after, until):
@@ -134,7 +134,7 @@ def audit(
             balance.live[books.live[due]] += 1
         elif not certain:
             continue
-        elif (why := _still_to_come(books, due, version)) is not None:
+        elif (why := still_to_come(books, due, version)) is not None:
             balance.live[why] += 1
         else:
             balance.fault("unaccounted", due, due, 1)
@@ -197,7 +197,7 @@ def _single(
     yield from sorted(found, key=lambda each: each[0])
 
 
-def _still_to_come(books: Books, due: Instant, version: Version) -> str | None:
+def still_to_come(books: Books, due: Instant, version: Version) -> str | None:
     """Why an instant has no fate yet, if that is in order."""
     if books.held_from is not None and due > books.held_from:
         return "paused"
@@ -224,7 +224,7 @@ class _Open:
     held: int = 0
 
 
-class _Walk:
+class Walk:
     """The fates beside the instants: which are open at an instant, and how much each has held."""
 
     def __init__(self, fates: Sequence[Fate], after: Instant) -> None:

@@ -22,6 +22,7 @@ from onthedot.observe.events import log, warn
 from onthedot.observe.tally import Tally
 from onthedot.roles.attempt import Attempts, Workbench
 from onthedot.roles.auditor import ROUND_S, Auditor
+from onthedot.roles.backfiller import Backfiller
 from onthedot.roles.finisher import Finisher
 from onthedot.roles.holding import Holding
 from onthedot.roles.janitor import PRUNE_S, Janitor
@@ -116,6 +117,7 @@ class Incarnation:
         janitor = Janitor(store, clock, member, kit.retention_us, self._unowned)
         janitor.on_change = self._share_anew
         auditor = Auditor(store, clock)
+        backfiller = Backfiller(store, clock, self._unowned)
         loops = {
             "": [self.heartbeat],
             "scheduler": [self.scheduler.loop],
@@ -131,6 +133,7 @@ class Incarnation:
             "janitor": [
                 Loop("janitor", janitor.watch, clock),
                 Loop("pruning", janitor.prune, clock, sleep_s_max=PRUNE_S),
+                Loop("backfill", backfiller.step, clock),
                 Loop("audit", auditor.step, clock, sleep_s_max=ROUND_S),
             ],
         }

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from onthedot.core.audit import Audited, Balance, Books, Fate, Version, audit
-from onthedot.core.instants import Instant
+from onthedot.core.backfilling import BACKFILL_MAX, missing
+from onthedot.core.instants import Instant, format_instant
 from onthedot.core.model import Once, timetable
 from onthedot.core.states import live_status
+from onthedot.errors import Invalid
 from onthedot.store.codec import STATUS_OF_CODE, definition_from
 from onthedot.store.contract import Store
 
@@ -19,6 +21,7 @@ BURST: Final = 2_000
 """Instants balanced at a stretch, without letting others have a turn: some milliseconds."""
 
 JOBS_MAX: Final = 1_000
+LOOKED_AT_MAX: Final = 200_000
 JOB_COST: Final = 100
 """Opening the books of a job is worth so many instants."""
 
@@ -152,3 +155,40 @@ async def audit_all(store: Store, place: Place, *, until: Instant, most: int) ->
             return Part(balance, faulty, audited, Place(number + 1, 0))
     more = len(numbers) == JOBS_MAX
     return Part(balance, faulty, audited, Place(numbers[-1] + 1, 0) if more else None)
+
+
+async def missing_of(store: Store, job: int, *, first: Instant, until: Instant) -> list[Instant]:
+    """What never ran of a job in [first, until] and is in no backfill, oldest first. Refuses what
+    is too much for one, or what the ledger cannot tell.
+    """
+    books = await store.audit.books(job, until=until, unfired=True)
+    if books.created_at < books.edge and first <= books.edge:
+        raise Invalid(
+            f"the ledger reaches back to {format_instant(books.edge)}, and the job is older: what "
+            "ran before cannot be told",
+            hint="Give a later from.",
+            field="from",
+        )
+    after, found, looked_at = first - 1, list[Instant](), 0
+    while after < until:  # bounded: by the work, and by what is found
+        fates = await store.audit.fates(job, after=after, limit=FATES_MAX)
+        end = min(until, fates[-1].first) if len(fates) >= FATES_MAX else until
+        part = missing(books, fates, after=after, until=end, most=BURST)
+        known = await store.backfills.known(
+            job, after=after, until=part.reached, limit=BACKFILL_MAX + BURST
+        )
+        found += sorted(set(part.dues).difference(known))
+        looked_at += part.looked_at
+        after = part.reached
+        if len(found) > BACKFILL_MAX or looked_at > LOOKED_AT_MAX:
+            raise _too_much(found, after)
+    return found
+
+
+def _too_much(found: list[Instant], reached: Instant) -> Invalid:
+    end = found[BACKFILL_MAX - 1] if len(found) > BACKFILL_MAX else reached
+    return Invalid(
+        f"more than {BACKFILL_MAX} instants are missing there, or it is too long to look through",
+        hint=f"Do it in parts: the first one until {format_instant(end)}.",
+        field="until",
+    )

@@ -26,7 +26,7 @@ from onthedot.core.model import (
     Rule,
     RunRef,
 )
-from onthedot.store.contract_time import AuditVerbs
+from onthedot.store.contract_time import AuditVerbs, BackfillVerbs
 from onthedot.store.failures import LetterVerbs, OutboxVerbs
 from onthedot.store.notes import NoteVerbs
 from onthedot.store.values import (
@@ -345,5 +345,7 @@ class Store(Protocol):
     def ledger(self) -> LedgerVerbs: ...
     @property
     def audit(self) -> AuditVerbs: ...
+    @property
+    def backfills(self) -> BackfillVerbs: ...
     @property
     def upkeep(self) -> UpkeepVerbs: ...

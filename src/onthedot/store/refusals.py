@@ -31,6 +31,13 @@ def no_such_run() -> NotFound:
     )
 
 
+def no_such_backfill(number: int) -> NotFound:
+    return NotFound(
+        f"there is no backfill '{number}' of this job",
+        hint="GET /v1/jobs/{jobId}/backfills lists them.",
+    )
+
+
 def run_over(status: Status) -> RunOver:
     return RunOver(
         f"the run is over: {status}", hint="Only a run that has not ended can be cancelled."

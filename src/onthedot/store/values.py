@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from onthedot.core.backfilling import Manner
 from onthedot.core.instants import Instant
 from onthedot.core.model import (
     CALLBACKS,
@@ -232,6 +233,7 @@ class RunView:
     count: int | None = None
     redrive_of: int | None = None
     progress: Progress | None = None
+    backfill_of: Instant | None = None
 
 
 class LetterPlace(NamedTuple):
@@ -327,6 +329,24 @@ class Costs:
             self.transactions - before.transactions,
             self.backend,
         )
+
+
+class BackfillView(NamedTuple):
+    """A backfill: `made` of its `total` runs have been made."""
+
+    number: int
+    job: int
+    manner: Manner
+    total: int
+    created_at: Instant
+    ended_at: Instant | None = None
+    made: int = 0
+
+    @classmethod
+    def of(cls, row: Sequence[Any]) -> BackfillView:
+        number, job, priority, concurrency, newest_first, total, created_at, ended_at, made = row
+        manner = Manner(priority=priority, concurrency=concurrency, newest_first=bool(newest_first))
+        return cls(number, job, manner, total, created_at, ended_at, made)
 
 
 class QueueDepth(NamedTuple):

@@ -85,6 +85,10 @@ class RunOut(Struct, kw_only=True, frozen=True, rename="camel"):
     redrive_of: Annotated[
         str | None, Meta(description="The failed run that it does again, if it is a redrive.")
     ]
+    backfill_of: Annotated[
+        InstantText | None,
+        Meta(description="The instant that never ran and that it makes up for, in a backfill."),
+    ]
     progress: Annotated[
         ProgressOut | None, Meta(description="How far its latest attempt has come, if it says so.")
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from onthedot.ids import Chance, SystemChance
 from onthedot.store.postgres.audit import Audit
+from onthedot.store.postgres.backfills import Backfills
 from onthedot.store.postgres.clock import Clock
 from onthedot.store.postgres.database import Database, PoolSettings
 from onthedot.store.postgres.jobs import Jobs
@@ -32,6 +33,7 @@ class PostgresStore:
         self.nodes = Nodes(database)
         self.ledger = Ledger(database)
         self.audit = Audit(database)
+        self.backfills = Backfills(database)
         self.upkeep = Upkeep(database)
 
 

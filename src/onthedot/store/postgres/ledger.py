@@ -99,14 +99,22 @@ async def find_run(db: Connection, job: int, run: int, now: Instant) -> RunView 
 
 
 async def _with_origins(db: Connection, views: Sequence[RunView]) -> list[RunView]:
-    """With the failed run that each does again, if it is a redrive; no occurrence is one."""
+    """With the failed run that each does again, or the instant that it makes up for; no occurrence
+    has either.
+    """
     made = [(view.job, view.run) for view in views if not is_occurrence(view.run)]
     if not made:
         return list(views)
     jobs, runs = zip(*made, strict=True)
     rows = await db.fetch(SQL["letters.origins"], jobs, runs)
     origins = {(job, run): old for job, run, old in rows}
-    return [replace(view, redrive_of=origins.get((view.job, view.run))) for view in views]
+    rows = await db.fetch(SQL["backfills.origins"], jobs, runs)
+    instants = {(job, run): due for job, run, due in rows}
+    return [
+        replace(view, redrive_of=origins.get(which), backfill_of=instants.get(which))
+        for view in views
+        for which in [(view.job, view.run)]
+    ]
 
 
 async def _live(db: Connection, rows: Sequence[Any], now: Instant) -> list[RunView]:

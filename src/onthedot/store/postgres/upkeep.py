@@ -13,6 +13,10 @@ from onthedot.store.values import Costs
 
 DAYS_AHEAD = 3
 FLUSH_S = 0.1
+_ORIGINS = (
+    *("upkeep.old_redrives", "upkeep.old_notices"),
+    *("upkeep.old_backfills", "upkeep.old_items"),
+)
 _BY_AGE = ("upkeep.old_versions", "upkeep.old_nodes", "upkeep.old_logs", "upkeep.old_memos")
 
 
@@ -39,7 +43,7 @@ class Upkeep:
         if gone < limit:
             rows = SQL["upkeep.old_history"]
             gone += await self._count(rows, before, limit - gone, occurrence(before + DAY))
-        for statement in ("upkeep.old_redrives", "upkeep.old_notices"):
+        for statement in _ORIGINS:
             gone += await self._delete(statement, before, limit - gone)
         return gone
 

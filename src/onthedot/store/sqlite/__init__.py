@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from onthedot.ids import Chance, SystemChance
 from onthedot.store.sqlite.audit import Audit
+from onthedot.store.sqlite.backfills import Backfills
 from onthedot.store.sqlite.clock import Clock
 from onthedot.store.sqlite.database import Database, FileDatabase, InlineDatabase, connect
 from onthedot.store.sqlite.jobs import Jobs
@@ -30,6 +31,7 @@ class SqliteStore:
         self.nodes = Nodes(database)
         self.ledger = Ledger(database)
         self.audit = Audit(database)
+        self.backfills = Backfills(database)
         self.upkeep = Upkeep(database)
 
 

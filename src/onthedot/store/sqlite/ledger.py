@@ -138,11 +138,16 @@ def _overview(db: sqlite3.Connection, limit: int, now: Instant) -> Overview:
 
 
 def _with_origin(db: sqlite3.Connection, view: RunView) -> RunView:
-    """With the failed run that it does again, if it is a redrive; no occurrence is one."""
+    """With the failed run that it does again, or the instant that it makes up for; no occurrence
+    has either.
+    """
     if is_occurrence(view.run):
         return view
     row = db.execute(SQL["letters.redrive_of"], (view.job, view.run)).fetchone()
-    return view if row is None else replace(view, redrive_of=row[0])
+    if row is not None:
+        return replace(view, redrive_of=row[0])
+    row = db.execute(SQL["backfills.origin"], (view.job, view.run)).fetchone()
+    return view if row is None else replace(view, backfill_of=row[0])
 
 
 def _upcoming(db: sqlite3.Connection, limit: int) -> list[Upcoming]:

@@ -14,6 +14,8 @@ _BY_AGE = (
     "upkeep.old_versions",
     "upkeep.old_nodes",
     "upkeep.old_redrives",
+    "upkeep.old_backfills",
+    "upkeep.old_items",
     "upkeep.old_notices",
     "upkeep.old_logs",
     "upkeep.old_memos",

@@ -255,6 +255,30 @@ create table memo (
 );
 create index memo_at on memo (at);
 
+-- Backfills: instants of the past that are run after all, so many at a time. An instant is in one
+-- backfill at most; run: the one that was made for it.
+create table backfill (
+  id bigint generated always as identity primary key,
+  job bigint not null,
+  priority smallint not null,
+  concurrency integer not null,
+  newest_first boolean not null,
+  total integer not null,
+  created_at bigint not null,
+  ended_at bigint
+);
+create index backfill_open on backfill (id) where ended_at is null;
+create index backfill_job on backfill (job, id);
+create table backfill_item (
+  job bigint not null,
+  due bigint not null,
+  backfill bigint not null,
+  run bigint,
+  primary key (job, due)
+);
+create index backfill_items on backfill_item (backfill, due);
+create index backfill_runs on backfill_item (job, run) where run is not null;
+
 create table idempotency (
   key text primary key,
   fingerprint text not null,

@@ -109,3 +109,17 @@ select
   (pg_current_wal_lsn() - '0/0')::bigint,
   (select xact_commit + xact_rollback from pg_stat_database where datname = current_database()),
   case when coalesce(inet_client_addr() = inet_server_addr(), true) then pg_backend_pid() end
+
+-- name: upkeep.old_backfills
+delete from backfill
+where id in (select id from backfill where ended_at < $1 order by id limit $2)
+
+-- name: upkeep.old_items
+-- why: that an instant was backfilled must be known as long as the ledger shows that it was not run
+delete from backfill_item
+where (job, due) in (
+  select i.job, i.due
+  from backfill_item i
+  where i.due < $1 and not exists (select from backfill b where b.id = i.backfill)
+  limit $2
+)

@@ -218,6 +218,30 @@ create table memo (
 ) strict, without rowid;
 create index memo_at on memo (at);
 
+-- Backfills: instants of the past that are run after all, so many at a time. An instant is in one
+-- backfill at most; run: the one that was made for it.
+create table backfill (
+  id integer primary key autoincrement,
+  job integer not null,
+  priority integer not null,
+  concurrency integer not null,
+  newest_first integer not null,
+  total integer not null,
+  created_at integer not null,
+  ended_at integer
+) strict;
+create index backfill_open on backfill (id) where ended_at is null;
+create index backfill_job on backfill (job, id);
+create table backfill_item (
+  job integer not null,
+  due integer not null,
+  backfill integer not null,
+  run integer,
+  primary key (job, due)
+) strict, without rowid;
+create index backfill_items on backfill_item (backfill, due);
+create index backfill_runs on backfill_item (job, run) where run is not null;
+
 -- Answers kept for 24 hours under the caller's Idempotency-Key.
 create table idempotency (
   key text primary key,

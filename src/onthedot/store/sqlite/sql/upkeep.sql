@@ -96,3 +96,17 @@ where j.rule is null and j.skipping_from is null and j.updated_at < :before
   and not exists (select 1 from dead d where d.job = j.id)
 order by j.id
 limit :limit
+
+-- name: upkeep.old_backfills
+delete from backfill
+where id in (select id from backfill where ended_at < :before order by id limit :limit)
+
+-- name: upkeep.old_items
+-- why: that an instant was backfilled must be known as long as the ledger shows that it was not run
+delete from backfill_item
+where (job, due) in (
+  select i.job, i.due
+  from backfill_item i
+  where i.due < :before and not exists (select 1 from backfill b where b.id = i.backfill)
+  limit :limit
+)

@@ -1,0 +1,109 @@
+"""The routes of backfills: run what never ran, see how far it has come, stop it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from litestar import Response, delete, get, post
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import FromPath
+from msgspec import UnsetType
+
+from onthedot.api.answers import answer
+from onthedot.api.asking import AnyRequest, body_of, cursor_of, cursor_text, limit_of
+from onthedot.api.services import Given
+from onthedot.core.instants import Instant, format_instant, parse_instant
+from onthedot.errors import Invalid, NotFound
+from onthedot.ids import job_id, parse_job_id, shown
+from onthedot.store.accounts import missing_of
+from onthedot.store.values import BackfillView
+from onthedot.wire import read
+from onthedot.wire.backfills import (
+    BackfillIn,
+    BackfillList,
+    BackfillOut,
+    BackfillPlanned,
+    manner_of,
+)
+from onthedot.wire.jobs import instant_text
+
+SHOWN_MAX: Final = 100
+
+
+@post("/jobs/{job:str}/backfill")
+async def backfill_job(job: FromPath[str], request: AnyRequest, services: Given) -> Response[bytes]:
+    number = parse_job_id(job)
+    asked = read(await body_of(request), BackfillIn)
+    now = services.clock.now()
+    first, until = _range(asked, now)
+    await services.store.jobs.get(number)
+    dues = await missing_of(services.store, number, first=first, until=until)
+    manner = manner_of(asked)
+    if manner.newest_first:
+        dues.reverse()
+    dry = asked.dry_run is True
+    begun = None
+    if dues and not dry:
+        begun = await services.store.backfills.begin(number, dues, manner, now=now)
+    planned = BackfillPlanned(
+        backfill_id=None if begun is None else str(begun.number),
+        dry_run=dry,
+        count=len(dues) if begun is None else begun.total,
+        instants=[format_instant(due) for due in dues[:SHOWN_MAX]],
+    )
+    return answer(planned, 202 if begun is not None else 200)
+
+
+@get("/jobs/{job:str}/backfills")
+async def list_backfills(
+    job: FromPath[str], request: AnyRequest, services: Given
+) -> Response[bytes]:
+    number = parse_job_id(job)
+    place = f"backfills.{number:x}"
+    limit, before = limit_of(request), cursor_of(request, place)
+    found = await services.store.backfills.of_job(number, before=before, limit=limit + 1)
+    if not found:
+        await services.store.jobs.get(number)
+    more = cursor_text(place, found[limit - 1].number) if len(found) > limit else None
+    return answer(BackfillList(backfills=[_out(each) for each in found[:limit]], next_cursor=more))
+
+
+@delete("/jobs/{job:str}/backfills/{backfill:str}")
+async def stop_backfill(job: FromPath[str], backfill: FromPath[str], services: Given) -> None:
+    if not backfill.isdecimal() or len(backfill) > 18:
+        raise NotFound(
+            f"there is no backfill '{shown(backfill)}'",
+            hint="GET /v1/jobs/{jobId}/backfills lists them.",
+        )
+    await services.store.backfills.stop(parse_job_id(job), int(backfill), now=services.clock.now())
+
+
+def _range(asked: BackfillIn, now: Instant) -> tuple[Instant, Instant]:
+    first = parse_instant(asked.from_, field="from")
+    until = now if isinstance(asked.until, UnsetType) else parse_instant(asked.until, field="until")
+    if until > now:
+        raise Invalid(
+            f"until {format_instant(until)} is in the future",
+            hint="A backfill runs the past; leave it out for everything up to now.",
+            field="until",
+        )
+    if until < first:
+        raise Invalid("until is before from", hint="Give a later until.", field="until")
+    return first, until
+
+
+def _out(view: BackfillView) -> BackfillOut:
+    return BackfillOut(
+        backfill_id=str(view.number),
+        job_id=job_id(view.job),
+        order="newest" if view.manner.newest_first else "oldest",
+        priority=view.manner.priority,
+        concurrency=view.manner.concurrency,
+        total=view.total,
+        made=view.made,
+        created_at=format_instant(view.created_at),
+        ended_at=instant_text(view.ended_at),
+    )
+
+
+ROUTES: Final[list[HTTPRouteHandler]] = [backfill_job, list_backfills, stop_backfill]

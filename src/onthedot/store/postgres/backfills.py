@@ -1,0 +1,71 @@
+"""Backfills on PostgreSQL: instants of the past, run after all, so many at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from onthedot.core.backfilling import Manner
+from onthedot.core.instants import Instant
+from onthedot.store.postgres.database import Connection, Database
+from onthedot.store.postgres.statements import SQL
+from onthedot.store.refusals import no_such_backfill, no_such_job
+from onthedot.store.values import BackfillView
+
+
+class Backfills:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def begin(
+        self, job: int, dues: Sequence[Instant], manner: Manner, *, now: Instant
+    ) -> BackfillView:
+        async def verb(db: Connection) -> BackfillView:
+            if await db.fetchval(SQL["letters.lock_job"], job) is None:
+                raise no_such_job(job)
+            said = (manner.priority, manner.concurrency, manner.newest_first)
+            number = await db.fetchval(SQL["backfills.insert"], job, *said, now)
+            # In one order, so that two backfills of the same instants cannot wait for each other.
+            total = await db.fetchval(SQL["backfills.insert_items"], job, sorted(dues), number)
+            await db.execute(SQL["backfills.set_total"], number, total)
+            return BackfillView(number, job, manner, total, now)
+
+        return await self._database.transaction(verb)
+
+    async def known(self, job: int, *, after: Instant, until: Instant, limit: int) -> list[Instant]:
+        rows = await self._database.rows(SQL["backfills.known"], job, after, until, limit)
+        return [row[0] for row in rows]
+
+    async def advance(self, *, limit: int, now: Instant) -> int:
+        return await self._database.transaction(lambda db: _advance(db, limit, now))
+
+    async def stop(self, job: int, number: int, *, now: Instant) -> None:
+        async def verb(db: Connection) -> None:
+            if await db.fetchrow(SQL["backfills.lock"], job, number) is None:
+                raise no_such_backfill(number)
+            await db.execute(SQL["backfills.forget_unmade"], number)
+            await db.execute(SQL["backfills.end"], number, now)
+
+        await self._database.transaction(verb)
+
+    async def of_job(self, job: int, *, before: int | None, limit: int) -> list[BackfillView]:
+        below = 1 << 62 if before is None else before
+        rows = await self._database.rows(SQL["backfills.of_job"], job, below, limit)
+        return [BackfillView.of(row) for row in rows]
+
+
+async def _advance(db: Connection, limit: int, now: Instant) -> int:
+    made = 0
+    for row in await db.fetch(SQL["backfills.open"], limit):
+        number, job, priority, concurrency, newest_first = row
+        if await db.fetchval(SQL["letters.lock_job"], job) is None:
+            await db.execute(SQL["backfills.forget_unmade"], number)
+        live = await db.fetchval(SQL["backfills.live"], number)
+        order = "backfills.newest" if newest_first else "backfills.oldest"
+        dues = await db.fetch(SQL[order], number, max(0, concurrency - live))
+        for place, (due,) in enumerate(dues):
+            # Each has a microsecond of its own, so that free numbers are not looked for long.
+            await db.fetchval(SQL["backfills.make"], job, due, priority, now, now + place)
+        made += len(dues)
+        if not dues and not live:
+            await db.execute(SQL["backfills.end"], number, now)
+    return made

@@ -1,0 +1,93 @@
+"""Backfills on SQLite: instants of the past, run after all, so many at a time."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+from onthedot.core.backfilling import Manner
+from onthedot.core.instants import Instant
+from onthedot.store.refusals import no_such_backfill, no_such_job
+from onthedot.store.sqlite.database import Database
+from onthedot.store.sqlite.enqueueing import free_number
+from onthedot.store.sqlite.statements import SQL
+from onthedot.store.values import BackfillView
+
+
+class Backfills:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def begin(
+        self, job: int, dues: Sequence[Instant], manner: Manner, *, now: Instant
+    ) -> BackfillView:
+        return await self._database.write(lambda db: _begin(db, job, dues, manner, now))
+
+    async def known(self, job: int, *, after: Instant, until: Instant, limit: int) -> list[Instant]:
+        bounds = {"job": job, "after": after, "until": until, "limit": limit}
+        return await self._database.read(
+            lambda db: [due for (due,) in db.execute(SQL["backfills.known"], bounds)]
+        )
+
+    async def advance(self, *, limit: int, now: Instant) -> int:
+        return await self._database.write(lambda db: _advance(db, limit, now))
+
+    async def stop(self, job: int, number: int, *, now: Instant) -> None:
+        await self._database.write(lambda db: _stop(db, job, number, now))
+
+    async def of_job(self, job: int, *, before: int | None, limit: int) -> list[BackfillView]:
+        bounds = {"job": job, "before": 1 << 62 if before is None else before, "limit": limit}
+        return await self._database.read(
+            lambda db: [BackfillView.of(row) for row in db.execute(SQL["backfills.of_job"], bounds)]
+        )
+
+
+def _begin(
+    db: sqlite3.Connection, job: int, dues: Sequence[Instant], manner: Manner, now: Instant
+) -> BackfillView:
+    if db.execute(SQL["runs.job_of"], (job,)).fetchone() is None:
+        raise no_such_job(job)
+    values = {
+        "job": job,
+        "priority": manner.priority,
+        "concurrency": manner.concurrency,
+        "newest_first": manner.newest_first,
+        "now": now,
+    }
+    number = db.execute(SQL["backfills.insert"], values).lastrowid
+    assert number is not None
+    rows = [(job, due, number) for due in dues]
+    total = db.executemany(SQL["backfills.insert_item"], rows).rowcount if rows else 0
+    db.execute(SQL["backfills.set_total"], (total, number))
+    return BackfillView(number, job, manner, total, now)
+
+
+def _advance(db: sqlite3.Connection, limit: int, now: Instant) -> int:
+    made = 0
+    for row in db.execute(SQL["backfills.open"], {"limit": limit}).fetchall():
+        number, job, priority, concurrency, newest_first = row
+        current = db.execute(SQL["runs.job_of"], (job,)).fetchone()
+        if current is None:
+            db.execute(SQL["backfills.forget_unmade"], {"id": number})
+        (live,) = db.execute(SQL["backfills.live"], {"id": number}).fetchone()
+        order = "backfills.newest" if newest_first else "backfills.oldest"
+        room = {"id": number, "limit": max(0, concurrency - live)}
+        dues = db.execute(SQL[order], room).fetchall()
+        for (due,) in dues:
+            version, lane, _ = current
+            run = free_number(db, job, now)
+            values = (job, run, version, lane, priority, due, now, 1, 0, 0, None, None, None)
+            db.execute(SQL["runs.insert_live"], values)
+            db.execute(SQL["backfills.made"], (run, job, due))
+        made += len(dues)
+        if not dues and not live:
+            db.execute(SQL["backfills.end"], {"id": number, "now": now})
+    return made
+
+
+def _stop(db: sqlite3.Connection, job: int, number: int, now: Instant) -> None:
+    found = db.execute(SQL["backfills.get"], (job, number)).fetchone()
+    if found is None:
+        raise no_such_backfill(number)
+    db.execute(SQL["backfills.forget_unmade"], {"id": number})
+    db.execute(SQL["backfills.end"], {"id": number, "now": now})
