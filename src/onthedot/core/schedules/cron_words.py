@@ -10,7 +10,7 @@ from typing import Final
 from onthedot.core.schedules.cron_fields import LAST, YEAR_MIN, Days, Fields, Weekdays
 from onthedot.core.schedules.cron_program import times_of
 
-_TIMES_LISTED_MAX: Final = 6
+TIMES_LISTED_MAX: Final = 6
 # fmt: off
 _MONTHS: Final = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September",
@@ -25,7 +25,7 @@ _MONDAY_FIRST: Final = (1, 2, 3, 4, 5, 6, 0)
 def sentence(fields: Fields) -> str:
     """Such as 'At 09:00 on Monday through Friday'; the zone is for others to add."""
     times = sorted({time for each in times_of(fields) for time in each})
-    listed = len(times) * len(fields.seconds) <= _TIMES_LISTED_MAX
+    listed = len(times) * len(fields.seconds) <= TIMES_LISTED_MAX
     words = [_listed_times(fields, times) if listed else _patterns(fields)]
     words.append(_days(fields, daily=listed))
     if fields.years is not None:
@@ -51,7 +51,7 @@ def _patterns(fields: Fields) -> str:
     for (minutes, hours), times in zip(
         ((fields.minutes, fields.hours), *fields.also), times_of(fields), strict=True
     ):
-        few = fields.also and len(times) * len(fields.seconds) <= _TIMES_LISTED_MAX
+        few = fields.also and len(times) * len(fields.seconds) <= TIMES_LISTED_MAX
         part = replace(fields, minutes=minutes, hours=hours, also=())
         said.append(_listed_times(part, times) if few else _pattern(part))
     return " and ".join([said[0], *(words[0].lower() + words[1:] for words in said[1:])])

@@ -41,8 +41,8 @@ def read_english(text: str, terms: Terms) -> Cron | Every | Repeat | Once:
         raise NotEnglish(position, f"is in {zone}, and the time zone is {terms.timezone}")
     reader = Reader(words.tokens_of(sentence), terms)
     reader.said.on_a_clock = zone is not None
-    reader.read()
     try:
+        reader.read()
         return schedule_of(reader.said, terms)
     except NotSaid as missing:
         raise NotEnglish(len(sentence.rstrip()) + 1, missing.why, missing.add) from None
@@ -142,6 +142,7 @@ class Reader(DayPhrases):
             self._interval()
 
     def _interval(self) -> None:
+        self._refuse_second()
         amount = 1
         if self._take_if("other"):
             amount = 2
@@ -158,7 +159,13 @@ class Reader(DayPhrases):
             self._take()
             self.said.every.append((self._number(1, 999_999), words.unit(self._take().text) or ""))
 
+    def _refuse_second(self) -> None:
+        if self.said.every:
+            position = self._tokens[self._at - 1].position
+            raise NotEnglish(position, "says twice how often")
+
     def _adverb(self, unit: str) -> None:
+        self._refuse_second()
         self.said.every.append((1, unit))
 
     def _daily(self) -> None:

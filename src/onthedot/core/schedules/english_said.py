@@ -9,6 +9,7 @@ from typing import Final
 from onthedot.core.instants import DAY, HOUR, INSTANT_MAX, MINUTE, SECOND, Instant
 from onthedot.core.schedules.cron import Cron
 from onthedot.core.schedules.cron_fields import JOIN, LAST, YEAR_MAX, YEAR_MIN
+from onthedot.core.schedules.cron_words import TIMES_LISTED_MAX
 from onthedot.core.schedules.every import Every
 from onthedot.core.schedules.iso import anchored
 from onthedot.core.schedules.moments import at_wall
@@ -42,6 +43,7 @@ class Said:
     """Filled phrase by phrase. Times are seconds of the day; None and empty: nothing was said."""
 
     every: list[tuple[int, str]] = field(default_factory=list)
+    unit: str | None = None
     counted_from: Instant | None = None
     is_due_at_start: bool = True
     repetitions: int | None = None
@@ -82,6 +84,9 @@ class Said:
 
     def begin_again(self) -> None:
         """After 'and', more times of the same days: what was said of times so far is put aside."""
+        units = [unit for amount, unit in self.every if unit in _CALENDAR and amount == 1]
+        self.unit = units[0] if units else self.unit
+        self.every = [each for each in self.every if each[1] not in units]
         self.before.append(_times(self))
         self.every, self.times, self.window = [], [], None
         self.seconds, self.minutes, self.hours = set(), set(), set()
@@ -104,7 +109,7 @@ def schedule_of(said: Said, terms: Terms) -> Cron | Every | Repeat | Once:
             raise NotSaid("has an interval and a time of day")
         ((amount, unit),) = said.every
         return Every(amount * _ELAPSED[unit])
-    return _cron(said, calendar[0] if calendar else None, terms)
+    return _cron(said, calendar[0] if calendar else said.unit, terms)
 
 
 def _once(said: Said, terms: Terms) -> Once:
@@ -185,11 +190,12 @@ def _cron(said: Said, unit: str | None, terms: Terms) -> Cron:
         raise NotSaid("does not say on which days", "every day")
     said.every = [each for each in said.every if each[1] in _ELAPSED]
     seconds, times = _times(said)
-    star = not said.times or bool(said.before)
     for other_seconds, other_times in said.before:
         if other_seconds != seconds:
             raise NotSaid("has times with different seconds, which is more than one schedule")
         times |= other_times
+    # Few times are fixed times, however they were said: the sentence that explains them lists them.
+    star = len(seconds) * len(times) > TIMES_LISTED_MAX
     text = _expression(said, seconds, times, star=star)
     if len(text) > LENGTH_MAX:
         raise NotSaid("names more times than one schedule can have")

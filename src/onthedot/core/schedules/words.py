@@ -63,7 +63,8 @@ def _repeated(repeat: Repeat) -> str:
         parts.append(_amount(*((days // 7, "week") if days % 7 == 0 else (days, "day"))))
     if us:
         parts.append(_elapsed(us).removeprefix("every "))
-    said = f"every {' and '.join(parts)}"
+    first, *others = parts
+    said = " and ".join([f"every {first}", *(_counted(each) for each in others)])
     if repeat.step.is_elapsed:
         since, zone = format_instant(repeat.start), ""
     else:
@@ -75,6 +76,11 @@ def _repeated(repeat: Repeat) -> str:
 
 def _amount(amount: int, unit: str) -> str:
     return unit if amount == 1 else f"{amount} {unit}s"
+
+
+def _counted(amount: str) -> str:
+    """After 'and' a single one needs its number: 'every day and 1 hour'."""
+    return amount if amount[0].isdigit() else f"1 {amount}"
 
 
 def _times(times: int) -> str:
