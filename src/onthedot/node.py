@@ -17,6 +17,7 @@ from onthedot.api.services import Services
 from onthedot.api.serving import Application, Serving, bind, url_of
 from onthedot.clock import Clock, DatabaseClock, SystemClock
 from onthedot.config import Settings
+from onthedot.core.declared import Declared
 from onthedot.core.instants import SECOND, Instant
 from onthedot.core.model import Lanes
 from onthedot.errors import CannotStart, LoopEnded, NodeDead, SchemaMismatch, StoreError
@@ -48,10 +49,13 @@ LOOK_AGAIN_S = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """What a node that has joined says. `url` is None without the role api."""
+    """What a node that has joined says. `url` is None without the role api, `declared` without an
+    app.
+    """
 
     node: int
     url: str | None
+    declared: Declared | None = None
 
 
 OnReady = Callable[[Ready], None]
@@ -138,6 +142,7 @@ class Node:
         self._settings = settings
         self._kit = kit
         self._hints = hints
+        self._declared: Declared | None = None
         self._incarnation: Incarnation | None = None
         if hints is not None:
             hints.on_heard = self._heard
@@ -178,7 +183,9 @@ class Node:
             tell=_teller(hints, clock),
             postbox=Postbox(executing.post, settings.webhook_secrets),
         )
-        return cls(settings, kit, hints)
+        node = cls(settings, kit, hints)
+        node._declared = executing.declared
+        return node
 
     async def run(
         self,
@@ -191,7 +198,7 @@ class Node:
 
         def ready(node: int) -> None:
             if on_ready is not None:
-                on_ready(Ready(node, url))
+                on_ready(Ready(node, url, self._declared))
 
         api = None
         if listening is not None:

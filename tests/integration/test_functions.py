@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -348,52 +347,3 @@ def test_logs_are_asked_for_as_they_should_be(apps):
     assert apps.rest.get(path, after=other).status == 422
     assert apps.rest.get(path, cursor="x").json["field"] == "cursor"
     assert apps.rest.get("/v1/runs/nothing/logs").status == 404
-
-
-# Declarations over restarts
-
-
-def test_a_changed_declaration_changes_the_job_and_leaves_a_pause_alone(tmp_path, receiver):
-    shop = tmp_path / "shop.py"
-    code = "from onthedot import App\napp = App()\n@app.job(name='n', every=60)\ndef n(): ..."
-    shop.write_text(code)
-    server = Server(tmp_path, options=("--app", "shop:app"))
-    with server:
-        stage = Stage(server, receiver)
-        job = keyed(stage, "n")
-        assert stage.rest.patch(f"/v1/jobs/{job['jobId']}", {"paused": True}).status == 200
-    shop.write_text(code.replace("every=60", "every=90"))
-    with server:
-        after = keyed(Stage(server, receiver), "n")
-
-    assert (after["jobId"], after["every"], after["paused"]) == (job["jobId"], 90, True)
-
-
-@pytest.mark.parametrize(
-    ("code", "reference", "words"),
-    [
-        ("app = 5", "shop:app", "shop:app is a int, not an App"),
-        ("1 / 0", "shop:app", "ZeroDivisionError"),
-        ("", "shop:app", "has no attribute 'app'"),
-        ("", "nowhere:app", "No module named 'nowhere'"),
-        (
-            "from onthedot import App\napp = App()\n@app.job(name='n', cron='x')\ndef n(): ...",
-            "shop:app",
-            "declares 'n' wrongly",
-        ),
-    ],
-)
-def test_code_that_cannot_be_loaded_is_refused_at_the_start(tmp_path: Path, code, reference, words):
-    (tmp_path / "shop.py").write_text(code)
-    said = subprocess.run(
-        [ONTHEDOT, "serve", "--port", "0", "--app", reference],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-
-    assert said.returncode == 1
-    assert words in said.stderr
-    assert "Traceback" not in said.stderr.partition("\n")[0]

@@ -119,6 +119,10 @@ async def enqueue_within(store: PostgresStore, world: World) -> Any:
     return Made(job=world.job, runs=(run,)) if job == world.job.id else text
 
 
+async def declare(store: PostgresStore, world: World) -> Any:
+    return await store.jobs.declare("shop", [world.job.id], now=world.now)
+
+
 async def fire(store: PostgresStore, world: World) -> Any:
     lessee = Lessee(world.node, SOME)
     return await store.clock.fire(world.plan, lessee=lessee, now=world.now)
@@ -290,6 +294,7 @@ VERBS = (
     Verb(name="enqueue", act=enqueue, worlds=("held", "spent"), may=(NotFound,)),
     Verb(name="enqueue within", act=enqueue_within, worlds=("held",), may=(NotFound,)),
     Verb(name="enqueue later", act=enqueue_later, worlds=("held", "spent"), may=(NotFound,)),
+    Verb(name="declare", act=declare, worlds=("spent",)),
     Verb(name="enqueue many", act=enqueue_many, worlds=("spent",), may=(NotFound,)),
     Verb(
         name="fire",

@@ -25,7 +25,7 @@ LIMIT_MAX: Final = 1000
 KEY_MAX: Final = 255
 
 _PAGING: Final = ("limit", "cursor")
-_FILTERS: Final = ("key",)
+_FILTERS: Final = ("key", "declared")
 _DIGITS: Final = re.compile(r"[0-9a-f]{1,16}")
 _ETAG: Final = re.compile(r'"?([1-9][0-9]{0,17})"?')
 
@@ -135,6 +135,18 @@ def is_dry_run(request: AnyRequest) -> bool:
             field="dryRun",
         )
     return text == "true"
+
+
+def is_asked_for_gone(request: AnyRequest) -> bool:
+    """Whether a list is restricted to jobs that code declares no longer."""
+    text = _parameter(request, "declared", known=(*_PAGING, *_FILTERS))
+    if text not in (None, "gone"):
+        raise Invalid(
+            f"declared {shown(str(text))!r} is not 'gone'",
+            hint="Use declared=gone for jobs that code declares no longer, or leave it out.",
+            field="declared",
+        )
+    return text is not None
 
 
 def _parameter(request: AnyRequest, name: str, *, known: tuple[str, ...] = _PAGING) -> str | None:

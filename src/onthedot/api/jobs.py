@@ -18,6 +18,7 @@ from onthedot.api.asking import (
     cursor_of,
     cursor_text,
     expected_version,
+    is_asked_for_gone,
     is_dry_run,
     key_of,
     limit_of,
@@ -59,6 +60,10 @@ class _Unwritten(Exception):
         self.new = new
 
 
+GONE_MAX: Final = 1000
+"""Of the jobs that code declares no longer, so many are listed."""
+
+
 @post("/jobs")
 async def create_job(request: AnyRequest, services: Given) -> Response[bytes]:
     body = await body_of(request)
@@ -87,6 +92,9 @@ async def list_jobs(request: AnyRequest, services: Given) -> Response[bytes]:
         found = await services.store.jobs.keyed("default", key)
         shown = [] if found is None else [_shown(found, now)]
         return answer(JobList(jobs=shown, next_cursor=None))
+    if is_asked_for_gone(request):
+        gone = await services.store.jobs.undeclared(limit=GONE_MAX)
+        return answer(JobList(jobs=[_shown(job, now) for job in gone], next_cursor=None))
     limit, before = limit_of(request), cursor_of(request, "jobs")
     # One more than asked for tells whether there is another page.
     jobs = await services.store.jobs.page(before=before, limit=limit + 1)

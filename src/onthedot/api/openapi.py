@@ -83,6 +83,12 @@ _PARAMETERS: Final = {
     "key": _parameter(
         "query", "key", "Only the job with this key.", {"type": "string", "minLength": 1}
     ),
+    "declared": _parameter(
+        "query",
+        "declared",
+        "`gone`: only jobs that the code of their app declares no longer, 1000 at most.",
+        {"type": "string", "enum": ["gone"]},
+    ),
     "idempotencyKey": _parameter(
         "header",
         "Idempotency-Key",

@@ -64,7 +64,7 @@ OPERATIONS: Final = (
         path="/v1/jobs",
         tag="Jobs",
         summary="List jobs, newest first",
-        parameters=("limit", "cursor", "key"),
+        parameters=("limit", "cursor", "key", "declared"),
         answers={200: ("One page.", JobList)},
         problems=(401, 422, 503),
     ),

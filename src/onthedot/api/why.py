@@ -10,6 +10,7 @@ from litestar.params import FromPath
 
 from onthedot.api.answers import answer
 from onthedot.api.services import Given, Services
+from onthedot.core.declared import undeclared
 from onthedot.core.instants import Instant
 from onthedot.core.model import Job, occurrence
 from onthedot.core.notifying import FAILURES
@@ -43,7 +44,11 @@ async def explain_job(job: FromPath[str], services: Given) -> Response[bytes]:
         last=None if ended is None else _run_fact(ended, services.installation),
         is_letter=ended is not None and await _is_letter(services, ended),
     )
-    return answer(why_out(job, None, why_job(facts)))
+    findings = why_job(facts)
+    gone = await services.store.jobs.gone(number)
+    if gone is not None:
+        findings.append(undeclared(gone.app, gone.since, job_id=job))
+    return answer(why_out(job, None, findings))
 
 
 @get("/runs/{run:str}/why")

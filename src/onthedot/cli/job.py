@@ -111,9 +111,10 @@ def add(server: str | None, as_json: bool, **fields: Any) -> None:
 @click.option(
     "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many."
 )
+@click.option("--gone", is_flag=True, help="Only those that code declares no longer.")
 @watching
 @remote
-def list_jobs(server: str | None, as_json: bool, limit: int, watch: bool) -> None:
+def list_jobs(server: str | None, as_json: bool, limit: int, watch: bool, gone: bool) -> None:
     """List jobs.
 
     \b
@@ -121,16 +122,22 @@ def list_jobs(server: str | None, as_json: bool, limit: int, watch: bool) -> Non
       onthedot job list
       onthedot job list --watch
       onthedot job list --limit 1000 --json
+      onthedot job list --gone
     """
     client, limit = connect(server), rows_max(limit, watch=watch)
-    show_again(lambda: _list(client, limit, as_json=as_json), watch=watch, as_json=as_json)
+    show_again(lambda: _list(client, limit, gone, as_json=as_json), watch=watch, as_json=as_json)
 
 
-def _list(client: Client, limit: int, *, as_json: bool) -> None:
+def _list(client: Client, limit: int, gone: bool, *, as_json: bool) -> None:
     # One more than asked for tells whether there are more.
-    jobs = list(client.items("/jobs", "jobs", limit=limit + 1))
+    if gone:
+        jobs = list(client.get("/jobs", declared="gone")["jobs"])
+    else:
+        jobs = list(client.items("/jobs", "jobs", limit=limit + 1))
     if as_json:
         output.data_json(jobs[:limit])
+    elif gone and not jobs:
+        output.note("Every job that an app has declared is in its code.")
     elif not jobs:
         output.note("There are no jobs yet: onthedot job add --help")
     else:

@@ -79,7 +79,13 @@ def serve(**flags: str | None) -> int:
     # The server brings the web framework and the event loop: no other command should pay for them.
     from onthedot.node import run_server
 
-    return run_server(settings, on_ready=lambda ready: output.note(_ready(ready, settings)))
+    return run_server(settings, on_ready=lambda ready: _say(ready, settings))
+
+
+def _say(ready: Ready, settings: config.Settings) -> None:
+    if ready.declared is not None:
+        output.note(ready.declared.in_words())
+    output.note(_ready(ready, settings))
 
 
 def _ready(ready: Ready, settings: config.Settings) -> str:

@@ -30,12 +30,20 @@ class App:
     """The functions of one program. `onthedot serve --app module:app` runs them."""
 
     def __init__(
-        self, *, name: str = "app", server: str | None = None, api_key: str | None = None
+        self, *, name: str | None = None, server: str | None = None, api_key: str | None = None
     ) -> None:
-        self.name = name
+        self._name = name
         self.functions: dict[str, Function[Any, Any]] = {}
         self._given = (server, api_key)
         self._bound: Jobs | None = None
+
+    @property
+    def name(self) -> str:
+        """Under which a node within a program declares its jobs: the module of the first one,
+        unless given.
+        """
+        first = next(iter(self.functions.values()), None)
+        return self._name or (first.module if first is not None else "app")
 
     @property
     def client(self) -> Client:
@@ -106,6 +114,7 @@ class Function(Generic[P, R]):
         self, app: App, function: Callable[P, R], name: str, fields: Mapping[str, Any]
     ) -> None:
         self.name = name
+        self.module = function.__module__
         self.app = app
         self.fields = dict(fields)
         self.is_coroutine = inspect.iscoroutinefunction(function)

@@ -37,6 +37,7 @@ from onthedot.store.values import (
     CancelVerdict,
     Costs,
     Finished,
+    Gone,
     Lessee,
     Load,
     Made,
@@ -130,6 +131,20 @@ class JobVerbs(Protocol):
 
     async def page(self, *, before: int | None, limit: int) -> list[Job]:
         """Jobs, newest first, with numbers under `before`."""
+        ...
+
+    async def declare(self, app: str, jobs: Sequence[int], *, now: Instant) -> list[Job]:
+        """Remember that the code of an app declares these jobs, and no others; returns those that
+        it declared once. A job belongs to the app that declared it last.
+        """
+        ...
+
+    async def undeclared(self, *, limit: int) -> list[Job]:
+        """Jobs that the code of their app declares no longer, newest first."""
+        ...
+
+    async def gone(self, job: int) -> Gone | None:
+        """Since when no code declares this job any more; None if it does, or never did."""
         ...
 
     async def handlings(self, refs: Sequence[VersionRef]) -> Mapping[VersionRef, Handling]:

@@ -98,6 +98,13 @@ class Asked(NamedTuple):
     payload: str | None = None
 
 
+class Gone(NamedTuple):
+    """That the code of an app declares a job no longer, and since when that is known."""
+
+    app: str
+    since: Instant
+
+
 @dataclass(frozen=True, slots=True)
 class Promoted:
     """`leased` runs are the node's own now; `moved` counts all that left the waiting table.

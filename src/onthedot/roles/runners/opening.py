@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 from onthedot.clock import Clock
+from onthedot.core.declared import Declared
 from onthedot.errors import CannotStart
 from onthedot.roles.declaring import declare
 from onthedot.roles.runners import EitherRunner, Post, Runner
@@ -21,6 +22,7 @@ class Executing(NamedTuple):
     runner: Runner
     post: Post
     functions: frozenset[str] = frozenset()
+    declared: Declared | None = None
 
 
 class Functions(Runner, Protocol):
@@ -48,6 +50,10 @@ async def open_runner(
     callbacks = HttpRunner(version=version)
     if functions is None:
         return Executing(callbacks, callbacks.post)
-    await declare(store, functions.jobs, app=functions.app, clock=clock)
     runner = EitherRunner(callbacks, functions)
-    return Executing(runner, callbacks.post, functions.functions)
+    try:
+        declared = await declare(store, functions.jobs, app=functions.app, clock=clock)
+    except BaseException:
+        await runner.close()
+        raise
+    return Executing(runner, callbacks.post, functions.functions, declared)

@@ -35,7 +35,7 @@ from onthedot.store.refusals import (
     version_conflict,
 )
 from onthedot.store.rows import job_of
-from onthedot.store.values import Made, Receipt
+from onthedot.store.values import Gone, Made, Receipt
 
 _NO_RUN = -1
 
@@ -102,6 +102,22 @@ class Jobs:
     async def page(self, *, before: int | None, limit: int) -> list[Job]:
         below = 1 << 62 if before is None else before
         return [job_of(row) for row in await self._database.rows(SQL["jobs.page"], below, limit)]
+
+    async def declare(self, app: str, jobs: Sequence[int], *, now: Instant) -> list[Job]:
+        async def verb(db: Connection) -> list[Job]:
+            await db.execute(SQL["jobs.declare"], app, jobs)
+            await db.execute(SQL["jobs.undeclare"], app, jobs, now)
+            await db.execute(SQL["jobs.forget_declared"], app)
+            return [job_of(row) for row in await db.fetch(SQL["jobs.gone_of"], app)]
+
+        return await self._database.transaction(verb)
+
+    async def undeclared(self, *, limit: int) -> list[Job]:
+        return [job_of(row) for row in await self._database.rows(SQL["jobs.undeclared"], limit)]
+
+    async def gone(self, job: int) -> Gone | None:
+        row = await self._database.row(SQL["jobs.gone"], job)
+        return None if row is None else Gone(*row)
 
     async def handlings(self, refs: Sequence[VersionRef]) -> Mapping[VersionRef, Handling]:
         found = await self._handlings("jobs.handlings", refs)

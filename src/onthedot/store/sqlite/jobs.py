@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -33,7 +34,7 @@ from onthedot.store.sqlite.clock import intern_rule
 from onthedot.store.sqlite.database import Database
 from onthedot.store.sqlite.outcomes import Held, end_unstarted, is_taken, record_ranges
 from onthedot.store.sqlite.statements import SQL
-from onthedot.store.values import Made, Receipt
+from onthedot.store.values import Gone, Made, Receipt
 
 _NO_RUN = -1
 
@@ -75,6 +76,21 @@ class Jobs:
         return await self._database.read(
             lambda db: [job_of(row) for row in db.execute(SQL["jobs.page"], bounds)]
         )
+
+    async def declare(self, app: str, jobs: Sequence[int], *, now: Instant) -> list[Job]:
+        return await self._database.write(lambda db: _declare(db, app, jobs, now))
+
+    async def undeclared(self, *, limit: int) -> list[Job]:
+        return await self._database.read(
+            lambda db: [job_of(row) for row in db.execute(SQL["jobs.undeclared"], (limit,))]
+        )
+
+    async def gone(self, job: int) -> Gone | None:
+        def look(db: sqlite3.Connection) -> Gone | None:
+            row = db.execute(SQL["jobs.gone"], (job,)).fetchone()
+            return None if row is None else Gone._make(row)
+
+        return await self._database.read(look)
 
     async def handlings(self, refs: Sequence[VersionRef]) -> Mapping[VersionRef, Handling]:
         return await self._database.read(lambda db: _handlings(db, refs))
@@ -136,6 +152,14 @@ def _create_many(
         assert job is not None
         numbers.append(job.id)
     return numbers
+
+
+def _declare(db: sqlite3.Connection, app: str, jobs: Sequence[int], now: Instant) -> list[Job]:
+    db.executemany(SQL["jobs.declare"], [{"job": job, "app": app} for job in jobs])
+    numbers = json.dumps(list(jobs))
+    db.execute(SQL["jobs.undeclare"], {"app": app, "jobs": numbers, "now": now})
+    db.execute(SQL["jobs.forget_declared"], {"app": app})
+    return [job_of(row) for row in db.execute(SQL["jobs.gone_of"], (app,))]
 
 
 def _change(

@@ -309,6 +309,15 @@ create table node (
   settled boolean not null default false
 ) with (fillfactor = 20);
 
+-- Jobs that the code of an app has declared; gone_at: since when it does so no longer.
+create table declared (
+  job bigint primary key,
+  app text not null,
+  gone_at bigint
+);
+create index declared_app on declared (app);
+create index declared_gone on declared (job) where gone_at is not null;
+
 create table signal (
   node bigint not null,
   job bigint not null,

@@ -134,3 +134,44 @@ select
 from shard
 order by id
 for share
+
+-- name: jobs.declare
+-- why: in the order of their numbers, so that two nodes that start at once wait for each other
+insert into declared (job, app)
+select job, $1
+from unnest($2::bigint[]) job
+order by job
+on conflict (job) do update
+set app = excluded.app, gone_at = null
+where declared.app <> excluded.app or declared.gone_at is not null
+
+-- name: jobs.undeclare
+update declared
+set gone_at = $3
+where app = $1 and gone_at is null and job <> all($2::bigint[])
+
+-- name: jobs.forget_declared
+-- why: deleted jobs leave their rows behind; only the next declaration would ever look at them
+delete from declared
+where app = $1
+  and not exists (select from job where id = declared.job)
+
+-- name: jobs.gone_of
+select j.id, j.version, j.definition, j.payload, j.anchor, j.since, j.skipping_from, j.created_at, j.updated_at
+from declared d
+join job j on j.id = d.job
+where d.app = $1 and d.gone_at is not null
+order by j.id desc
+
+-- name: jobs.undeclared
+select j.id, j.version, j.definition, j.payload, j.anchor, j.since, j.skipping_from, j.created_at, j.updated_at
+from declared d
+join job j on j.id = d.job
+where d.gone_at is not null
+order by j.id desc
+limit $1
+
+-- name: jobs.gone
+select app, gone_at
+from declared
+where job = $1 and gone_at is not null

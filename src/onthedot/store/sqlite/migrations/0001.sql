@@ -273,6 +273,15 @@ create table node (
   settled integer not null default 0
 ) strict;
 
+-- Jobs that the code of an app has declared; gone_at: since when it does so no longer.
+create table declared (
+  job integer primary key,
+  app text not null,
+  gone_at integer
+) strict;
+create index declared_app on declared (app);
+create index declared_gone on declared (job) where gone_at is not null;
+
 -- Wishes for runs that a node holds.
 create table signal (
   node integer not null,

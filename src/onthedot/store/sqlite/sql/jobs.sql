@@ -112,3 +112,42 @@ returning due, why
 update cut
 set deleted = 1
 where job = ?
+
+-- name: jobs.declare
+insert into declared (job, app, gone_at)
+values (:job, :app, null)
+on conflict (job) do update
+set app = excluded.app, gone_at = null
+where app <> excluded.app or gone_at is not null
+
+-- name: jobs.undeclare
+update declared
+set gone_at = :now
+where app = :app and gone_at is null
+  and job not in (select value from json_each(:jobs))
+
+-- name: jobs.forget_declared
+-- why: deleted jobs leave their rows behind; only the next declaration would ever look at them
+delete from declared
+where app = :app
+  and not exists (select 1 from job where id = declared.job)
+
+-- name: jobs.gone_of
+select j.id, j.version, j.definition, j.payload, j.anchor, j.since, j.skipping_from, j.created_at, j.updated_at
+from declared d
+join job j on j.id = d.job
+where d.app = ? and d.gone_at is not null
+order by j.id desc
+
+-- name: jobs.undeclared
+select j.id, j.version, j.definition, j.payload, j.anchor, j.since, j.skipping_from, j.created_at, j.updated_at
+from declared d
+join job j on j.id = d.job
+where d.gone_at is not null
+order by j.id desc
+limit ?
+
+-- name: jobs.gone
+select app, gone_at
+from declared
+where job = ? and gone_at is not null
