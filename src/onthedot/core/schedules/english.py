@@ -129,7 +129,8 @@ class Reader(DayPhrases):
 
     def _every(self) -> None:
         word = self._word()
-        again = words.number(word) is not None and self.said.every
+        is_amount = words.number(word) is not None or words.unit(word) in ("minute", "hour")
+        again = self.said.every and is_amount
         if self._joined and (again or self.said.times or self.said.minutes or self.said.seconds):
             self.said.begin_again()
         if words.weekday(word) is not None or word in ("weekday", "weekend"):
