@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import signal
 from typing import TYPE_CHECKING
 
 from tests.simulation.loop import SECOND
@@ -72,6 +73,8 @@ class Chaos:
                 self._set_clock(process)
             case "step":
                 self._step()
+            case "crash":
+                self._crash_runner(process)
 
     def _slow_down(self, process: Process) -> None:
         factor = self._chance.choice((10.0, 100.0, 400.0))
@@ -100,6 +103,13 @@ class Chaos:
             self._chance.choice((-86400, -60, -5.5, -4, -0.6, 0, 0.6, 4, 5.5, 60, 86400)) * SECOND
         )
         process.trouble("has its clock set", 3600)
+
+    def _crash_runner(self, process: Process) -> None:
+        """One of its runner processes: killed, or by a fault of its own."""
+        living = [program for program in process.programs if program.returncode is None]
+        if living:
+            how = self._chance.choice((signal.SIGKILL, signal.SIGSEGV))
+            self._chance.choice(living).die(-how)
 
     def _step(self) -> None:
         """A little, and never far in all: no node fires beside a database that is 5 s off."""

@@ -171,7 +171,7 @@ class Customer(Client):
         if change == "schedule":
             await self._patch("edit", self._schedule())
         elif change == "handler":
-            await self._patch("edit", {"handlerUrl": self._handler()})
+            await self._patch("edit", self._handler())
         elif change == "pager":
             await self._patch("edit", {"onFailure": self.chance.choice((None, *PAGERS))})
         else:
@@ -273,7 +273,7 @@ class Customer(Client):
         chance = self.chance
         return {
             **(self._schedule() if chance.random() < 0.85 else {}),
-            "handlerUrl": self._handler(),
+            **self._handler(),
             "retries": chance.randint(0, 3),
             **({"guarantee": ONCE, "retries": 0} if self._scruples.random() < 0.2 else {}),
             "timeout": chance.choice((1, 4, 8)),
@@ -305,8 +305,9 @@ class Customer(Client):
         moving = ["*/15 2 * * *", "* 1 * * *", "* 2 * * *", "* 3 * * *", "0 * * * *"]
         return self.chance.choice(fixed + moving)
 
-    def _handler(self) -> str:
-        return some_handler(self.chance, self._profile.handlers, busy=self._profile.busy)
+    def _handler(self) -> dict[str, str]:
+        busy, deadly = self._profile.busy, "crash" in self._profile.kinds
+        return some_handler(self.chance, self._profile.handlers, busy=busy, deadly=deadly)
 
     def _instant(self, in_s: float) -> str:
         at = EPOCH + timedelta(microseconds=self.world.now() + round(in_s * 1e6))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from typing import Any
 
 from tests.simulation.books import FOREVER, OVER, Books, reads
 from tests.simulation.history import Effect, History
@@ -14,6 +15,9 @@ LEASE = 15 * SECOND
 AFTERMATH = 30 * SECOND
 HEARTBEAT_MAX = 12 * SECOND + SECOND // 2
 STOPPING = 4 * SECOND
+KILLING = 2 * SECOND
+"""A function that does not stop within five seconds is killed with its runner."""
+
 OBEYED_AFTER = 2 * SECOND
 
 
@@ -60,6 +64,7 @@ def attempts_are_limited(books: Books) -> Iterator[str]:
             yield f"too many attempts: {run['attempt']} of {run_id}"
         if run["status"] == "failed" and run["attempt"] <= min(retries):
             refused = any(e.end == "refused" for e in _of(books, run_id, run["attempt"]))
+            refused = refused or is_quarantined(run)  # whether it deserves that is another rule
             if not refused and book.deleting_from > micros(run["scheduledFor"]):
                 yield f"gave up early: {run_id} after {run['attempt']} of {min(retries) + 1}"
 
@@ -70,6 +75,8 @@ def the_last_owner_has_the_last_word(books: Books) -> Iterator[str]:
         if run["status"] not in ("succeeded", "failed"):
             continue
         starts = _of(books, run_id, run["attempt"])
+        if not starts and _timed_out_waiting(books, run):
+            continue
         if not starts:
             yield f"unseen: {run_id} {run['status']} at attempt {run['attempt']}, never started"
             continue
@@ -118,6 +125,8 @@ def a_start_is_repeated_only_in_need(books: Books) -> Iterator[str]:
         for attempt, same in by_attempt.items():
             for before, after in pairwise(same):
                 since, until = before.started_at - LEASE, after.started_at
+                if died_with(books.history, before, until):
+                    continue
                 if not was_troubled(books.history, before.process, since, until):
                     yield f"repeated: attempt {attempt} of {run_id}, {before.name}, {after.name}"
     for run_id, starts in books.effects.items():
@@ -206,7 +215,8 @@ def calm_times_are_prompt(books: Books) -> Iterator[str]:
             since = max(since, min(naming, default=book.versions[0].low))
             limit = round(book.first["timeout"] * SECOND) + STOPPING
             for effect in starts or ():
-                if (effect.ended_at or effect.started_at) - effect.started_at > limit:
+                killed = KILLING if effect.runner is not None else 0
+                if (effect.ended_at or effect.started_at) - effect.started_at > limit + killed:
                     yield f"overdue: {effect.name} of {run_id} was not stopped in time"
         if not starts and run["status"] not in ("cancelled", "skipped", "missed"):
             yield f"never started: {run_id}"
@@ -227,6 +237,17 @@ def retries_wait(books: Books) -> Iterator[str]:
             wait_s = min(delay["max"], delay["initial"] * delay["factor"] ** (before.attempt - 1))
             if after.started - before.ended < wait_s / 2 * SECOND - SECOND // 10:
                 yield f"hasty: {run_id} tried again {after.started - before.ended} µs later"
+
+
+def _timed_out_waiting(books: Books, run: dict[str, Any]) -> bool:
+    """A function whose runner died before it heard of the call is a suspect, and waits its turn."""
+    book = books.jobs.get(run["jobId"])
+    functions = book is not None and any(version.job["handler"] for version in book.versions)
+    return functions and (run["error"] or "").startswith("timed out")
+
+
+def is_quarantined(run: dict[str, Any]) -> bool:
+    return run["status"] == "failed" and (run["error"] or "").startswith("quarantined")
 
 
 def _had_room(history: History, late: Effect) -> bool:
@@ -251,6 +272,11 @@ def _of(books: Books, run_id: str, attempt: int) -> list[Effect]:
 
 def _runs_at(effect: Effect, at: int) -> bool:
     return effect.started_at <= at and (effect.ended_at is None or effect.ended_at > at)
+
+
+def died_with(history: History, effect: Effect, until: int) -> bool:
+    """Whether its runner process was gone before this moment."""
+    return effect.runner is not None and history.runner_deaths.get(effect.runner, FOREVER) <= until
 
 
 def was_troubled(history: History, process: str, since: int, until: int) -> bool:

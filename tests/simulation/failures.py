@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 from tests.simulation.books import FOREVER, Books
-from tests.simulation.effects import LEASE, was_troubled
-from tests.simulation.history import Ask, History, Told
+from tests.simulation.effects import LEASE, died_with, is_quarantined, was_troubled
+from tests.simulation.history import Ask, Effect, History, Told
 
+DEATHS_MAX = 3
 FAILED = frozenset({"failed", "lost"})
 UNCERTAIN = frozenset({None, 503, 507})
 """It may have happened all the same."""
@@ -111,6 +112,66 @@ def _may_end(asked: Ask, run_id: str, job_id: str) -> bool:
     return asked.what == "redrive all" and asked.job_id == job_id and asked.status in UNCERTAIN
 
 
+# Runner processes
+
+
+def a_quarantine_is_deserved(books: Books) -> Iterator[str]:
+    """Only a run that was alone in three runners when they died, of one process."""
+    for run_id, run in books.runs.items():
+        if is_quarantined(run):
+            alone = Counter(effect.process for effect in _died_alone(books, run_id, run["attempt"]))
+            if max(alone.values(), default=0) < DEATHS_MAX:
+                yield f"quarantined: {run_id}, though it was alone in {sum(alone.values())} deaths"
+
+
+def a_killer_is_stopped(books: Books) -> Iterator[str]:
+    """Nobody calls it again after three deaths alone; the one before, among others, comes first."""
+    for run_id, starts in books.effects.items():
+        if len(starts) <= DEATHS_MAX + 1:
+            continue
+        for attempt, process in sorted({(effect.attempt, effect.process) for effect in starts}):
+            died = [e for e in _died_alone(books, run_id, attempt) if e.process == process]
+            if len(died) <= DEATHS_MAX + 1:
+                continue
+            if not was_troubled(books.history, process, died[0].started_at, died[-1].started_at):
+                yield f"not stopped: {run_id} killed {len(died)} runners of {process}, alone"
+
+
+def a_suspect_is_alone(books: Books) -> Iterator[str]:
+    """Who was in a runner when it died is called again in one that nobody else is in."""
+    of_runner: dict[str, list[Effect]] = defaultdict(list)
+    for effect in books.history.effects:
+        if effect.runner is not None:
+            of_runner[effect.runner].append(effect)
+    for run_id, starts in books.effects.items():
+        for before, after in pairwise(starts):
+            same = (before.process, before.attempt) == (after.process, after.attempt)
+            if same and after.runner is not None and _is_within_one_call(books, before, after):
+                if len(of_runner[after.runner]) > 1:
+                    yield f"a suspect among others: {run_id} as {after.name} in {after.runner}"
+
+
+def _is_within_one_call(books: Books, before: Effect, after: Effect) -> bool:
+    """Not after a rescue or a restart, which befall the process, but since the runner was gone."""
+    since = before.started_at
+    return died_with(books.history, before, after.started_at) and not was_troubled(
+        books.history, before.process, since, after.started_at
+    )
+
+
+def _died_alone(books: Books, run_id: str, attempt: int) -> list[Effect]:
+    """The starts of it that were alone in a runner when that died."""
+    gone = books.history.runner_deaths
+    ended = Counter((effect.runner, effect.ended_at) for effect in books.history.effects)
+    return [
+        effect
+        for effect in books.effects.get(run_id, ())
+        if effect.attempt == attempt and effect.runner is not None
+        if effect.ended_at is not None and effect.ended_at == gone.get(effect.runner)
+        if ended[effect.runner, effect.ended_at] == 1
+    ]
+
+
 # Notices
 
 
@@ -174,6 +235,9 @@ FAILURE_RULES: tuple[Callable[[Books], Iterator[str]], ...] = (
     a_letter_is_redriven_or_dismissed,
     what_is_dealt_with_is_no_letter_any_more,
     what_failed_is_a_letter,
+    a_quarantine_is_deserved,
+    a_killer_is_stopped,
+    a_suspect_is_alone,
     who_asked_is_told,
     only_failures_are_told,
     nobody_is_told_twice_without_need,

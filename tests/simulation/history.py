@@ -14,7 +14,8 @@ from typing import Any
 class Effect:
     """One start of a handler, and how it went: `end` is 'ok', 'failed', 'refused' (not to be tried
     again) or 'stopped'; None: nobody saw its end. `on_threshold`: the process was stalled after it
-    had decided to start and before it did, which nobody can help.
+    had decided to start and before it did, which nobody can help. `runner`: the runner process that
+    called it, if it is a function.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Effect:
     started: int
     started_at: int
     on_threshold: bool = False
+    runner: str | None = None
     ended: int | None = None
     ended_at: int | None = None
     end: str | None = None
@@ -83,7 +85,8 @@ class Trouble:
 class History:
     """`slack`: by how much the authority's clock was set back in all. `calm`: no fault at all was
     asked for. `healed_at`: since when there are none. `prompt_s`: how soon a due run must start in
-    calm times. `slots`: how many runs a process has room for. `processes`: how many there are.
+    calm times. `runner_deaths`: at which microsecond each runner process was gone. `slots`: how
+    many runs a process has room for. `processes`: how many there are.
     """
 
     effects: list[Effect] = field(default_factory=list)
@@ -91,6 +94,7 @@ class History:
     told: list[Told] = field(default_factory=list)
     troubles: list[Trouble] = field(default_factory=list)
     accidents: list[str] = field(default_factory=list)
+    runner_deaths: dict[str, int] = field(default_factory=dict)
     slack: int = 0
     calm: bool = False
     healed_at: int = 0

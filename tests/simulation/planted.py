@@ -148,8 +148,10 @@ EDITS = (
         "a new version begins one occurrence late",
         (
             EDITING,
-            "    return schedule.after(after, anchor=job.anchor)\n",
+            "    return None if schedule is None else schedule.after(after, anchor=job.anchor)\n",
             (
+                "    if schedule is None:\n"
+                "        return None\n"
                 "    due = schedule.after(after, anchor=job.anchor)\n"
                 "    return due if job.version == 1 or due is None else"
                 " schedule.after(due, anchor=job.anchor)\n"

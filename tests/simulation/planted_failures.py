@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.simulation.bugs import bug
 
+FUNCTIONS = "roles/runners/functions.py"
 RUNS = "store/sqlite/runs.py"
 LETTERS_SQL = "store/sqlite/sql/letters.sql"
 OUTBOX_SQL = "store/sqlite/sql/outbox.sql"
@@ -68,6 +69,38 @@ FAILURES = (
             "store/sqlite/letters.py",
             '    db.execute(SQL["letters.remember"], (job, number, run))\n',
             "",
+        ),
+    ),
+    bug(
+        "a function that kills its runners is called for ever",
+        (FUNCTIONS, "        if under.deaths >= DEATHS_MAX:\n", "        if under.deaths < 0:\n"),
+    ),
+    bug(
+        "the neighbours of a killer are blamed for its deaths",
+        (FUNCTIONS, "        under.deaths += alone\n", "        under.deaths += 1\n"),
+    ),
+    bug(
+        "suspects are called among the others",
+        (
+            FUNCTIONS,
+            "            return\n        self._suspects.append(under)\n",
+            "            return\n        self._assign(under)\n",
+        ),
+    ),
+    bug(
+        "the next suspect is forgotten when one is quarantined",
+        (
+            FUNCTIONS,
+            "        child.under_way.clear()\n        self._try_next()\n",
+            (
+                "        child.under_way.clear()\n        if alone:\n"
+                "            self._accused = None\n        self._try_next()\n"
+            ),
+        ),
+        (
+            FUNCTIONS,
+            "        if alone:  # before anybody is told of an end, which may bring the next one",
+            "        if alone and self._closing:  # which may bring the next one",
         ),
     ),
 )

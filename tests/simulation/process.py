@@ -15,22 +15,27 @@ from typing import TYPE_CHECKING, Any, cast
 from onthedot.clock import Clock, DatabaseClock
 from onthedot.config import Settings
 from onthedot.core.instants import DAY
+from onthedot.core.model import Lanes
 from onthedot.node import Node
 from onthedot.roles.incarnation import Kit
 from onthedot.roles.notifier import Postbox
-from onthedot.roles.runners import Runner
+from onthedot.roles.runners import EitherRunner
+from onthedot.roles.runners.functions import FunctionRunner
 from onthedot.store.values import NodeFacts
 from tests.simulation.history import Trouble
 from tests.simulation.line import Line, store_over
 from tests.simulation.loop import SECOND, Life
 from tests.simulation.pager import SECRET
+from tests.simulation.runners import Program, SimulatedChild
 from tests.simulation.world import INSTALLATION
 
 if TYPE_CHECKING:
+    from tests.simulation.receiver import SimulatedRunner
     from tests.simulation.world import World
 
 ALL_ROLES = ("api", "scheduler", "worker", "janitor")
 HINTS_S = 5.0
+RUNNERS = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,11 +109,12 @@ class Process:
         self.ready = False
         self.life = Life(name)
         self.pending: list[asyncio.Future[Any]] = []
+        self.programs: list[Program] = []
         world.processes.append(self)
 
     # Beginning
 
-    def start(self, runner: Runner) -> None:
+    def start(self, runner: SimulatedRunner) -> None:
         assert not self.up, self.name
         self.lives += 1
         self.up = True
@@ -118,7 +124,7 @@ class Process:
         line = Line(self)
         self.store = store_over(line, None if self.build.alone else self.world.now)
         self._hints = _Hints()
-        self._runner = runner
+        self._callbacks = runner
         self.task = self.world.loop.start(self.life, self._live(), f"{self.name}/{self.lives}")
 
     async def _live(self) -> None:
@@ -126,6 +132,7 @@ class Process:
         life = self.life
         try:
             self.clock = await self._ask_the_time()
+            self._functions = await self._open_functions()
             node = Node(self._settings(), self._kit(), cast("Any", self._hints))
             self.ready = True
             self.world.note(self.name, "is up")
@@ -149,6 +156,10 @@ class Process:
             clock.observe(stamp)
             return clock
 
+    async def _open_functions(self) -> FunctionRunner:
+        make_child = partial(SimulatedChild, self._callbacks.receiver, self)
+        return await FunctionRunner.open("simulated:app", RUNNERS, make_child=make_child)
+
     def _settings(self) -> Settings:
         return replace(
             Settings(),
@@ -166,12 +177,14 @@ class Process:
             roles=self.build.roles,
             slots=self.build.slots,
             version="simulated",
+            functions=tuple(sorted(self._functions.functions)),
         )
         return Kit(
             store=self.store,
             clock=self.clock,
             chance=chance,
-            runner=self._runner,
+            runner=EitherRunner(self._callbacks, self._functions),
+            lanes=Lanes(functions=self._functions.functions),
             facts=facts,
             installation=INSTALLATION,
             retention_us=30 * DAY,
@@ -246,3 +259,6 @@ class Process:
             if not waiting.done():
                 waiting.set_result(None)
         self.pending.clear()
+        for program in self.programs:  # the kernel closes their pipes
+            program.die(0)
+        self.programs.clear()

@@ -12,13 +12,17 @@ from typing import TYPE_CHECKING
 
 from onthedot.core.outcomes import Result
 from onthedot.roles.runners import Call, TaskRunner
+from onthedot.wire.pipe import Begin
 from tests.simulation.history import Effect
+from tests.simulation.runners import DEADLY
 
 if TYPE_CHECKING:
     from tests.simulation.process import Process
     from tests.simulation.world import World
 
 HANGS_S = 100_000.0
+CALLBACKS = 0.6
+DEADLY_SHARE = 0.12
 
 
 class Receiver:
@@ -26,10 +30,15 @@ class Receiver:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self._chance = world.chance("handlers")
+        self.chance = world.chance("handlers")
         self._count = 0
+        self._pids = 0
 
-    def arrive(self, process: Process, call: Call) -> Effect:
+    def next_pid(self) -> int:
+        self._pids += 1
+        return self._pids
+
+    def arrive(self, process: Process, call: Call | Begin, *, runner: str | None = None) -> Effect:
         self._count += 1
         effect = Effect(
             name=f"e{self._count}",
@@ -42,6 +51,7 @@ class Receiver:
             started=self.world.now(),
             started_at=self.world.loop.now_us,
             on_threshold=process.has_just_woken(),
+            runner=runner,
         )
         self.world.begin(effect)
         return effect
@@ -54,7 +64,7 @@ class Receiver:
     def decide(self, url: str, attempt: int) -> tuple[str, float, float]:
         """How it ends, after how long, and how long it takes to stop it."""
         _, _, _, kind, amount, *_ = url.split("/")
-        chance = self._chance
+        chance = self.chance
         seconds = float(amount) * chance.uniform(0.5, 1.0)
         match kind:
             case "ok":
@@ -78,7 +88,7 @@ class SimulatedRunner(TaskRunner):
     """What a node has in the place of its HTTP client."""
 
     def __init__(self, receiver: Receiver, process: Process) -> None:
-        self._receiver = receiver
+        self._receiver = self.receiver = receiver
         self._process = process
 
     async def run(self, call: Call) -> Result:
@@ -100,8 +110,15 @@ class SimulatedRunner(TaskRunner):
         return
 
 
-def some_handler(chance: random.Random, kinds: tuple[str, ...], *, busy: bool) -> str:
-    """The URL of a handler of one of these kinds; a quick one where slots are scarce."""
+def some_handler(
+    chance: random.Random, kinds: tuple[str, ...], *, busy: bool, deadly: bool
+) -> dict[str, str]:
+    """A callback or a function of one of these kinds; a quick one where slots are scarce."""
     kind = chance.choice(kinds)
     seconds = chance.choice((0.01, 0.1, 0.5, 2.0, 6.0)) if kind != "flaky" and not busy else 0.2
-    return f"http://handler/{kind}/{seconds}"
+    draw = chance.random()
+    if draw < CALLBACKS:
+        return {"handlerUrl": f"http://handler/{kind}/{seconds}"}
+    if deadly and draw > 1 - DEADLY_SHARE:
+        kind = chance.choice(DEADLY)
+    return {"handler": f"{kind}/{seconds}"}

@@ -20,11 +20,16 @@ class Director(Client):
     """Asks for what a scene needs."""
 
     async def job(self, handler: str = "ok/0.1", **said: Any) -> str | None:
+        return await self._make(handlerUrl=f"http://handler/{handler}", **said)
+
+    async def function(self, name: str, **said: Any) -> str | None:
+        return await self._make(handler=name, **said)
+
+    async def _make(self, **said: Any) -> str | None:
         token = self.token()
         whole = {
             "name": token,
             "payload": {"token": token},
-            "handlerUrl": f"http://handler/{handler}",
             "retries": 1,
             "timeout": 6,
             "backoff": {"initial": 0.4, "factor": 2, "max": 1},
@@ -112,6 +117,36 @@ async def dismiss_what_failed(d: Director) -> None:
     await asyncio.sleep(1)
     await d.ask("dismiss all", "DELETE", path, job_id=job)
     await asyncio.sleep(0.5)
+
+
+async def call_functions(d: Director) -> None:
+    await d.function("ok/0.1", every=1)
+    await d.trigger(await d.function("second/0.1"))
+    await asyncio.sleep(2.5)
+
+
+async def lose_a_runner(d: Director) -> None:
+    job = await d.function("ok/2.0", retries=0)
+    for _ in range(3):
+        await d.trigger(job)
+    await asyncio.sleep(0.7)
+    for process in d.world.processes:
+        for program in process.programs[:1]:
+            program.die(-9)
+    await asyncio.sleep(7)
+
+
+async def quarantine(d: Director) -> None:
+    await d.trigger(await d.function("deadly/0.1"))
+    await d.trigger(await d.function("ok/0.5", retries=0))
+    await asyncio.sleep(4)
+
+
+async def quarantine_several(d: Director) -> None:
+    job = await d.function("deadly/0.1")
+    for _ in range(4):
+        await d.trigger(job)
+    await asyncio.sleep(6)
 
 
 async def tell_who_asked(d: Director) -> None:
@@ -243,6 +278,7 @@ SCENES: dict[str, Scene] = {
         *(cancel_what_fails, edit_while_it_fires, edit_what_runs_once, pause_and_resume),
         *(delete_with_everything, rescue, start_at_most_once, drain, backlog),
         *(redrive_what_failed, dismiss_what_failed, tell_who_asked),
+        *(call_functions, lose_a_runner, quarantine, quarantine_several),
         *(catch_up_all, catch_up_latest, catch_up_none),
     )
 }

@@ -35,7 +35,7 @@ STRIKES = {
     "fail": (Fault.FAIL_BEFORE, Fault.FAIL_AFTER),
     "full": (Fault.FULL,),
 }
-BEFALLS = ("kill", "freeze", "stop", "hurry", "slow", "outage", "jump", "step")
+BEFALLS = ("kill", "freeze", "stop", "hurry", "slow", "outage", "jump", "step", "crash")
 CONDITIONS = ("skew", "drift", "deaf", "hard of hearing", "few slots", "split roles")
 KINDS = (*STRIKES, *BEFALLS, *CONDITIONS)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -33,6 +34,20 @@ def redriven() -> History:
 def told() -> History:
     """Two runs failed, and whoever asked was told."""
     report, _ = play("tell_who_asked", None)
+    return report.history
+
+
+@pytest.fixture(scope="module")
+def quarantined() -> History:
+    """A function killed every runner that it was called in; another one was never in its way."""
+    report, _ = play("quarantine", None)
+    return report.history
+
+
+@pytest.fixture(scope="module")
+def suspects() -> History:
+    """A runner with two calls died, and each was called again, alone."""
+    report, _ = play("lose_a_runner", None)
     return report.history
 
 
@@ -114,6 +129,33 @@ def tell_unsigned(history: History) -> None:
     history.told[0].genuine = False
 
 
+def blame_who_was_not_alone(history: History) -> None:
+    died = [effect for effect in history.effects if effect.ended_at in _deaths(history)]
+    for effect in died[:2]:
+        history.effects.append(replace(effect, name="neighbour", run_id=history.effects[1].run_id))
+
+
+def call_a_killer_again(history: History) -> None:
+    last = [effect for effect in history.effects if effect.ended_at in _deaths(history)][-1]
+    again = replace(last, runner="another", started_at=last.started_at + 1)
+    history.effects.append(again)
+    assert last.ended_at is not None
+    history.runner_deaths["another"] = last.ended_at
+
+
+def call_a_suspect_among_others(history: History) -> None:
+    *_, first, second = history.effects
+    second.runner = first.runner
+
+
+def call_again_without_a_death(history: History) -> None:
+    history.runner_deaths.clear()
+
+
+def _deaths(history: History) -> set[int | None]:
+    return set(history.runner_deaths.values())
+
+
 @pytest.mark.parametrize(
     ("scene", "doctor", "sign"),
     [
@@ -124,6 +166,10 @@ def tell_unsigned(history: History) -> None:
         ("redriven", forget_whose_redrive_it_is, "which does not name it"),
         ("redriven", redrive_what_nobody_asked_for, "which nobody asked for"),
         ("dealt_with", dismiss_what_was_redriven, "dismissed and redriven"),
+        ("quarantined", blame_who_was_not_alone, "though it was alone in"),
+        ("quarantined", call_a_killer_again, "not stopped: "),
+        ("suspects", call_a_suspect_among_others, "a suspect among others"),
+        ("suspects", call_again_without_a_death, "repeated: attempt 1"),
         ("told", tell_nobody, "nobody was told"),
         ("told", tell_of_a_success, "which is succeeded"),
         ("told", tell_a_lie, "told otherwise than it was"),

@@ -43,6 +43,16 @@ class Child(asyncio.Protocol):
 
     async def start(self, app: str) -> Hello:
         """Start the process and wait for its first word; raises CannotLoad if it cannot begin."""
+        await self._launch(app)
+        try:
+            async with asyncio.timeout(HELLO_S):
+                return await self._hello
+        except BaseException:
+            await self.end()
+            raise
+
+    async def _launch(self, app: str) -> None:
+        """The process, and our end of its pipe."""
         loop = asyncio.get_running_loop()
         ours, theirs = socket.socketpair()
         with theirs:
@@ -52,12 +62,6 @@ class Child(asyncio.Protocol):
                 stdin=asyncio.subprocess.DEVNULL,
             )
         self._transport, _ = await loop.create_connection(lambda: self, sock=ours)
-        try:
-            async with asyncio.timeout(HELLO_S):
-                return await self._hello
-        except BaseException:
-            await self.end()
-            raise
 
     @property
     def pid(self) -> int | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +28,10 @@ HALT_S = 5.0
 """So long a call may take to end after it was asked to; then its runner is killed."""
 
 RESTART_S = 0.5
+
+
+MakeChild = Callable[[Callable[[Child, FromRunner], None], Callable[[Child], None]], Child]
+"""A runner process to be started, given who hears what it says and who is told of its death."""
 
 
 @dataclass(slots=True)
@@ -47,25 +51,28 @@ class _Under:
 class FunctionRunner:
     """Made by `open`. `functions` can be called; `jobs` are what the code declares."""
 
-    def __init__(self, app: str, count: int) -> None:
+    def __init__(self, app: str, count: int, make_child: MakeChild) -> None:
         self.functions: frozenset[str] = frozenset()
         self.jobs: Sequence[dict[str, Any]] = ()
         self.app = app
         self._count = count
+        self._make_child = make_child
         self._children: list[Child] = []
         self._calls: dict[int, _Under] = {}
         self._unassigned: deque[_Under] = deque()
         self._suspects: deque[_Under] = deque()
         self._accused: _Under | None = None
         self._last = 0
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], None] = {}  # in the order in which they began
         self._closing = False
 
     @classmethod
-    async def open(cls, app: str, count: int | None = None) -> FunctionRunner:
+    async def open(
+        cls, app: str, count: int | None = None, *, make_child: MakeChild = Child
+    ) -> FunctionRunner:
         """Start the runners; raises CannotLoad if the code cannot be loaded."""
-        runner = cls(app, count or default_count())
-        first = Child(runner._heard, runner._died)
+        runner = cls(app, count or default_count(), make_child)
+        first = make_child(runner._heard, runner._died)
         hello = await first.start(app)
         runner.functions, runner.jobs = frozenset(hello.functions), hello.jobs
         runner._children.append(first)
@@ -162,6 +169,8 @@ class FunctionRunner:
         if self._closing:
             return
         alone = self._accused is not None and self._accused.child is child
+        if alone:  # before anybody is told of an end, which may bring the next one up
+            self._accused = None
         if child in self._children:
             self._children.remove(child)
             self._spawn(self._start_child())
@@ -170,8 +179,6 @@ class FunctionRunner:
         for number in list(child.under_way):
             self._suspect(self._calls[number], child, alone)
         child.under_way.clear()
-        if alone:
-            self._accused = None
         self._try_next()
 
     def _suspect(self, under: _Under, child: Child, alone: bool) -> None:
@@ -198,7 +205,7 @@ class FunctionRunner:
 
     async def _try(self, under: _Under) -> None:
         """Call it alone, in a runner of its own."""
-        child = Child(self._heard, self._died)
+        child = self._make_child(self._heard, self._died)
         try:
             await child.start(self.app)
         except (CannotLoad, OSError, TimeoutError) as error:
@@ -222,7 +229,7 @@ class FunctionRunner:
     async def _start_child(self) -> None:
         """One more runner, as long as it takes."""
         while not self._closing:  # bounded by the life of the worker
-            child = Child(self._heard, self._died)
+            child = self._make_child(self._heard, self._died)
             try:
                 await child.start(self.app)
             except (CannotLoad, OSError, TimeoutError) as error:
@@ -239,8 +246,8 @@ class FunctionRunner:
 
     def _spawn(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = None
+        task.add_done_callback(self._tasks.pop)
 
 
 def default_count() -> int:
