@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+import msgspec
 import pytest
 
 from onthedot.core import editing
@@ -17,7 +18,8 @@ from onthedot.core.schedules import Cron, Every, Within, latest, span
 from onthedot.core.shifting import Shift
 from onthedot.errors import Invalid
 from onthedot.store.codec import definition_from, definition_text, rule_from, rule_text
-from onthedot.wire import JobIn, JobPatch, definition_of, patched, read
+from onthedot.wire import JobIn, JobPatch, PreviewIn, definition_of, patched, preview_of, read
+from onthedot.wire.previews import preview_out
 from tests.support.builders import a_definition
 
 NOW = parse_instant("2027-01-01T00:00:00Z", field="now")
@@ -206,8 +208,6 @@ def test_the_latest_is_not_caught_up_beyond_its_age():
 
 
 def asked(**fields: Any) -> Any:
-    import msgspec
-
     said = {"name": "report", "handlerUrl": "http://127.0.0.1:9/", "every": 60, **fields}
     return definition_of(read(msgspec.json.encode(said), JobIn), now=NOW)
 
@@ -249,3 +249,29 @@ def test_an_edit_takes_a_window_away_and_keeps_the_rest():
     assert without.shift == Shift(jitter_us=30 * SECOND)
     assert without.catching.age_us == HOUR
     assert (once.end_at, once.shift) == (None, Shift())
+
+
+def test_a_preview_shows_the_window_and_what_moves_the_start():
+    said = {"every": 3600, "startAt": "2027-01-01T08:00:00Z", "maxRuns": 2, "jitter": 60}
+    asked_for = read(msgspec.json.encode(said), PreviewIn)
+
+    shown = preview_of(asked_for, now=NOW).instants
+
+    assert [(each.at, each.nominal) for each in shown] == [
+        ("2027-01-01T08:00:00Z", "2027-01-01T08:00:00Z"),
+        ("2027-01-01T09:00:00Z", "2027-01-01T09:00:00Z"),
+    ]
+    assert [each.marks for each in shown] == [("jitter",), ("jitter", "last")]
+
+
+def test_of_a_job_that_is_there_a_preview_shows_nominal_and_effective_time():
+    job = a_job(schedule=HOURLY, shift=Shift(spread_us=10 * MINUTE))
+
+    [shown] = preview_out(job.definition, NOW, 1, anchor=job.anchor, job=job.id).instants
+
+    offset = job.definition.shift.of(job.id, NOW + HOUR)
+    assert (shown.nominal, shown.at) == (
+        format_instant(NOW + HOUR),
+        format_instant(NOW + HOUR + offset),
+    )
+    assert shown.marks == ("spread",)

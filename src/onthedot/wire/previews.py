@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from onthedot.core.editing import anchor_of, limited
 from onthedot.core.instants import Instant, format_instant, parse_instant
 from onthedot.core.model import Definition, timetable
-from onthedot.core.schedules import coming, explain, normal_form
+from onthedot.core.schedules import Within, coming, explain, normal_form
 from onthedot.core.schedules.preview import Mark
 from onthedot.errors import Invalid
 from onthedot.wire import fields as f
@@ -45,7 +45,9 @@ class PreviewIn(ScheduleFields, kw_only=True, forbid_unknown_fields=True, rename
 
 
 class ComingOut(Struct, kw_only=True, frozen=True, rename="camel"):
-    """`at` is when it would be due, `nominal` what the schedule names."""
+    """`nominal` is when it is due, `at` when it may start. They differ for a job that is there and
+    has jitter or spread; what another job's offsets would be is not known before it is made.
+    """
 
     at: InstantText
     nominal: InstantText
@@ -53,7 +55,8 @@ class ComingOut(Struct, kw_only=True, frozen=True, rename="camel"):
         tuple[Mark, ...],
         Meta(
             description="`dstGap`: makes up for times that a change of the clocks leaves out. "
-            "`dstOverlapFirst`, `dstOverlapSecond`: in an hour that comes twice."
+            "`dstOverlapFirst`, `dstOverlapSecond`: in an hour that comes twice. `jitter`, "
+            "`spread`: these move its start to later. `last`: `endAt` or `maxRuns` allows no more."
         ),
     ]
 
@@ -84,19 +87,38 @@ def preview_of(asked: PreviewIn, *, now: Instant) -> PreviewOut:
 
 
 def preview_out(
-    definition: Definition, after: Instant, count: int, *, anchor: Instant
+    definition: Definition, after: Instant, count: int, *, anchor: Instant, job: int | None = None
 ) -> PreviewOut:
-    """What a definition's schedule says, and what it would be due at."""
+    """What a definition's schedule says, and what it would be due at. Only a job that is there has
+    offsets of its own: `job` is its number.
+    """
     schedule = definition.schedule
     assert schedule is not None, definition
+    instants = []
+    for each in coming(timetable(definition) or schedule, after, count, anchor=anchor):
+        offset = 0 if job is None else definition.shift.of(job, each.nominal)
+        instants.append(
+            ComingOut(
+                at=format_instant(each.at + offset),
+                nominal=format_instant(each.nominal),
+                marks=each.marks + _marks(definition, each.nominal, anchor),
+            )
+        )
     return PreviewOut(
         sentence=explain(schedule),
         normalised=normal_form(schedule),
         timezone=definition.timezone,
-        instants=[
-            ComingOut(at=format_instant(at), nominal=format_instant(nominal), marks=marks)
-            for at, nominal, marks in coming(
-                timetable(definition) or schedule, after, count, anchor=anchor
-            )
-        ],
+        instants=instants,
     )
+
+
+def _marks(definition: Definition, due: Instant, anchor: Instant) -> tuple[Mark, ...]:
+    found: list[Mark] = []
+    if definition.shift.jitter_us:
+        found.append("jitter")
+    if definition.shift.spread_us:
+        found.append("spread")
+    window = timetable(definition)
+    if isinstance(window, Within) and window.after(due, anchor=anchor) is None:
+        found.append("last")
+    return tuple(found)

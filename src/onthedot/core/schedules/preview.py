@@ -15,7 +15,7 @@ from onthedot.core.schedules.wall import comes_twice
 from onthedot.core.schedules.within import Within
 from onthedot.core.schedules.zones import zone_of
 
-Mark = Literal["dstGap", "dstOverlapFirst", "dstOverlapSecond"]
+Mark = Literal["dstGap", "dstOverlapFirst", "dstOverlapSecond", "jitter", "spread", "last"]
 
 
 class Coming(NamedTuple):
