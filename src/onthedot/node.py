@@ -167,6 +167,7 @@ class Node:
             version=__version__,
             queues=settings.queues,
             functions=tuple(sorted(executing.functions)),
+            runners=executing.runners,
         )
         tally = Tally()
         kit = Kit(

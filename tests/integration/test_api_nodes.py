@@ -30,6 +30,7 @@ async def listed(api: Api, path: str = "/v1/nodes") -> list[dict[str, Any]]:
 @pytest.mark.parametrize("path", ["/v1/nodes", "/nodes"])
 async def test_a_living_node_is_shown_with_its_facts_and_its_load(api: Api, path: str):
     said = replace(facts("one", roles=("scheduler", "worker")), queues=("mail", "reports"))
+    said = replace(said, functions=("bill", "tidy"), runners=3)
     joined = api.clock.now()
     number = await api.store.nodes.join(said, now=joined)
     beat = api.clock.advance(3 * SECOND)
@@ -43,6 +44,8 @@ async def test_a_living_node_is_shown_with_its_facts_and_its_load(api: Api, path
             "roles": ["scheduler", "worker"],
             "slots": said.slots,
             "queues": ["mail", "reports"],
+            "functions": ["bill", "tidy"],
+            "runners": 3,
             "version": said.version,
             "joinedAt": format_instant(joined),
             "beatAt": format_instant(beat),

@@ -156,7 +156,8 @@ def test_nodes_are_listed_on_the_command_line(apart, tmp_path):
 
     lines = onthedot.ok("node", "list").out.splitlines()
 
-    assert " ".join(lines[0].split()) == "NODE HOST PID ROLES SLOTS HEARTBEAT CLOCK VERSION"
+    headings = "NODE HOST PID ROLES SLOTS FUNCTIONS HEARTBEAT CLOCK VERSION"
+    assert " ".join(lines[0].split()) == headings
     assert {line.split()[3] for line in lines[1:]} == {"api", "scheduler", "worker", "janitor"}
     listed = onthedot.ok("node", "list", "--json").json
     assert [node["nodeId"] for node in listed] == [line.split()[0] for line in lines[1:]]

@@ -33,6 +33,14 @@ EXPECTED: dict[str, tuple[str, ...]] = {
         r"RUN +STATUS",
         r"stopped with 0",
     ),
+    "reports": (
+        r"stdout +wrote page 2",
+        r"attempt 2\n.*from page 3",
+        r"stdout +wrote page 4",
+        r"progress +4 of 4 \(100%\) pages",
+        r'output +\{"pages":4,"attempts":2\}',
+        r"ConnectionError: the warehouse hung up",
+    ),
     "testing": (r"3 passed",),
 }
 

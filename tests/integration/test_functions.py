@@ -151,6 +151,15 @@ def test_declared_jobs_are_there_and_fire(apps):
     assert ran[0]["output"].startswith('{"attempt":1,"due":"2')
 
 
+def test_a_worker_shows_which_functions_it_has_and_in_how_many_runners(apps, onthedot_at):
+    [node] = apps.rest.get("/v1/nodes").json["nodes"]
+    told, _ = onthedot_at(apps, "node", "list").communicate(timeout=60)
+
+    assert {"greet", "tick"} <= set(node["functions"])
+    assert node["runners"] == 2
+    assert "in 2 runners" in told
+
+
 def test_a_function_gets_the_payload_and_its_result_is_kept(apps):
     run = ended(apps, "greet", name="ana", times=2)
 

@@ -45,7 +45,7 @@ class SimulatedChild(Child):
         self._receiver = receiver
         self._owner = process
 
-    async def _launch(self, app: str) -> None:
+    async def _launch(self, app: str, memory_limit: int) -> None:
         chance = self._receiver.chance
         await asyncio.sleep(chance.uniform(0.02, 0.3))
         program = Program(self._receiver, self._owner, self, copy_context())

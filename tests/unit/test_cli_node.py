@@ -20,6 +20,8 @@ NODE: dict[str, Any] = {
     "pid": 4711,
     "roles": ["scheduler", "worker"],
     "slots": 100,
+    "functions": ["bill", "mail", "report", "tidy"],
+    "runners": 2,
     "version": "0.1.0",
     "joinedAt": "2027-01-31T09:30:00Z",
     "beatAt": format_instant(SystemClock().now() - 2 * HOUR),
@@ -27,7 +29,14 @@ NODE: dict[str, Any] = {
     "load": {"running": 3, "held": 12},
     "clockOffsetMs": -1.25,
 }
-API = {**NODE, "nodeId": "6", "roles": ["api"], "load": {"running": 0, "held": 0}}
+API = {
+    **NODE,
+    "nodeId": "6",
+    "roles": ["api"],
+    "functions": [],
+    "runners": 0,
+    "load": {"running": 0, "held": 0},
+}
 DEAD = {**NODE, "nodeId": "5", "alive": False, "load": None, "clockOffsetMs": None}
 
 
@@ -48,11 +57,13 @@ def test_the_living_are_listed_with_their_roles_and_slots(api):
     result = onthedot("node", "list")
 
     heading, worker, front = rows(result.stdout)
-    assert heading == ["NODE", "HOST", "PID", "ROLES", "SLOTS", "HEARTBEAT", "CLOCK", "VERSION"]
+    assert heading[:6] == ["NODE", "HOST", "PID", "ROLES", "SLOTS", "FUNCTIONS"]
+    assert heading[6:] == ["HEARTBEAT", "CLOCK", "VERSION"]
     assert worker[:5] == ["7", "alpha", "4711", "scheduler,worker", "3/100 +12"]
-    assert worker[5].startswith("2 h")
-    assert worker[6:] == ["-1 ms", "0.1.0"]
-    assert front[3:5] == ["api", "-"]
+    assert worker[5] == "bill, mail, report +1 in 2 runners"
+    assert worker[6].startswith("2 h")
+    assert worker[7:] == ["-1 ms", "0.1.0"]
+    assert front[3:6] == ["api", "-", "-"]
     assert result.stderr == "1 more is gone: onthedot node list --all\n"
 
 
@@ -60,7 +71,7 @@ def test_all_of_them_are_listed_when_asked_for(api):
     result = onthedot("node", "list", "--all")
 
     dead = rows(result.stdout)[3]
-    assert (dead[0], dead[4], dead[6]) == ("5", "gone", "-")
+    assert (dead[0], dead[4], dead[7]) == ("5", "gone", "-")
     assert result.stderr == ""
 
 

@@ -34,6 +34,8 @@ def node_out(node: NodeView) -> NodeOut:
         roles=list(node.facts.roles),
         slots=node.facts.slots,
         queues=list(node.facts.queues),
+        functions=list(node.facts.functions),
+        runners=node.facts.runners,
         version=node.facts.version,
         joined_at=format_instant(node.joined_at),
         beat_at=format_instant(node.beat_at),

@@ -13,6 +13,9 @@ from onthedot.cli.watch import rows_max, watching
 from onthedot.cli.watch import show as show_again
 from onthedot.clock import SystemClock
 
+NAMES_MAX = 3
+_LAST = ("HEARTBEAT", "CLOCK", "VERSION")
+
 
 @click.group("node")
 def node_group() -> None:
@@ -49,7 +52,7 @@ def _list(
         output.data_json(shown)
         return
     now = SystemClock().now()
-    headings = ("NODE", "HOST", "PID", "ROLES", "SLOTS", "HEARTBEAT", "CLOCK", "VERSION")
+    headings = ("NODE", "HOST", "PID", "ROLES", "SLOTS", "FUNCTIONS", *_LAST)
     fitting = shown[: rows_max(len(shown), watch=watch)] if shown else []
     output.table(headings, [_row(node, now) for node in fitting])
     gone = len(nodes) - len(shown)
@@ -65,6 +68,7 @@ def _row(node: dict[str, Any], now: int) -> tuple[str, ...]:
         str(node.get("pid")),
         ",".join(map(str, node.get("roles") or ())),
         _slots(node),
+        _functions(node),
         output.MISSING if beat is None else output.relative(beat, now),
         _offset(node),
         str(node.get("version")),
@@ -80,6 +84,17 @@ def _slots(node: dict[str, Any]) -> str:
         return output.MISSING
     held = f" +{load['held']}" if load.get("held") else ""
     return f"{load.get('running')}/{node.get('slots')}{held}"
+
+
+def _functions(node: dict[str, Any]) -> str:
+    """The first few by name, and in how many processes they run."""
+    names = [str(name) for name in node.get("functions") or ()]
+    if not names:
+        return output.MISSING
+    more = f" +{len(names) - NAMES_MAX}" if len(names) > NAMES_MAX else ""
+    runners = node.get("runners") or 0
+    where = f" in {runners} runner{'' if runners == 1 else 's'}" if runners else ""
+    return ", ".join(names[:NAMES_MAX]) + more + where
 
 
 def _offset(node: dict[str, Any]) -> str:

@@ -17,6 +17,7 @@ from onthedot.sdk import enqueueing
 from onthedot.sdk.background import BACKGROUND
 from onthedot.sdk.client import Client, Jobs
 from onthedot.sdk.context import Context
+from onthedot.sdk.isolation import isolation_of
 from onthedot.sdk.spelling import said, spelled
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ class App:
     ) -> Function[P, R] | Callable[[Callable[P, R]], Function[P, R]]:
         """Make a job of a function. `fields` are those of a job in the API, in Python's spelling:
         `cron`, `every`, `schedule`, `timezone`, `queue`, `priority`, `retries` and so on.
+        `isolation="process"` gives each run a process of its own, with a `memory_limit` if wanted.
         """
 
         def declared(function: Callable[P, R]) -> Function[P, R]:
@@ -117,6 +119,9 @@ class Function(Generic[P, R]):
         self.module = function.__module__
         self.app = app
         self.fields = dict(fields)
+        self.isolation = isolation_of(
+            self.fields.pop("isolation", None), self.fields.pop("memory_limit", None)
+        )
         self.is_coroutine = inspect.iscoroutinefunction(function)
         self._function = function
         self._arguments, self._wants_context = _arguments_of(function)

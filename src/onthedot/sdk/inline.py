@@ -35,6 +35,7 @@ class InlineFunctions:
     ) -> None:
         self.app = app.name
         self.functions = frozenset(app.functions)
+        self.count = 0
         self.jobs: Sequence[dict[str, Any]] = [
             function.declaration() for function in app.functions.values()
         ]

@@ -1,12 +1,13 @@
 """A runner process: imports the user's code, says what it has, and calls what it is told to.
 
-Started by a worker as `python -m onthedot.sdk.runner module:app FD`. Coroutines run on its loop,
-functions in its threads. It ends when the pipe does.
+Started by a worker as `python -m onthedot.sdk.runner module:app FD PARENT MEMORY`. Coroutines run
+on its loop, functions in its threads. It ends when the pipe does, or the worker.
 """
 
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import importlib
 import os
 import signal
@@ -24,9 +25,12 @@ from onthedot.errors import Invalid, OnthedotError
 from onthedot.sdk.app import App, Function
 from onthedot.sdk.calling import call, in_words
 from onthedot.sdk.context import Context
+from onthedot.sdk.isolation import in_words as in_words_of
+from onthedot.sdk.isolation import leave_with_parent, limit_memory
 from onthedot.sdk.notes import Notes
 from onthedot.sdk.printing import capture, capture_logging
 from onthedot.wire.pipe import (
+    Alive,
     Begin,
     Blocked,
     End,
@@ -63,15 +67,15 @@ def load(reference: str) -> App:
 
 
 class Runner(asyncio.Protocol):
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: App, memory_limit: int) -> None:
         self.gone = asyncio.Event()
         self._app = app
+        self._memory_limit = memory_limit
         self._frames = Frames()
         self._tasks: dict[int, asyncio.Task[End]] = {}
         self._under_way: dict[int, tuple[Function[Any, Any], Context]] = {}
         self._said: list[FromRunner] = []
         self._transport: asyncio.Transport | None = None
-        self.current = ""
         self.beat = 0.0
 
     # What asyncio calls
@@ -80,7 +84,13 @@ class Runner(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         jobs = [function.declaration() for function in self._app.functions.values()]
-        self.say(Hello(sorted(self._app.functions), jobs))
+        isolated = {
+            name: function.isolation.memory_bytes
+            for name, function in self._app.functions.items()
+            if function.isolation is not None
+        }
+        self.say(Hello(sorted(self._app.functions), jobs, isolated))
+        self.say(Alive())
 
     def data_received(self, data: bytes) -> None:
         for body in self._frames.feed(data):
@@ -149,33 +159,62 @@ class Runner(asyncio.Protocol):
         self.say(End(number, stopped=True) if stopped else task.result())
 
     async def _run(self, begin: Begin, function: Function[Any, Any], context: Context) -> End:
-        self.current = function.name
         error, output, retryable, after_us = await call(function, begin.payload, context)
+        if error is not None and self._memory_limit and error.startswith("MemoryError"):
+            error = f"out of memory: limit {in_words_of(self._memory_limit)}\n{error}"
         return End(begin.number, error, output, retryable, retry_after_us=after_us)
+
+    def beats(self) -> None:
+        """The loop goes round."""
+        self.beat = CLOCK.monotonic()
+        if self._tasks:
+            self.say(Alive())
+
+    def suspects(self, loop: asyncio.AbstractEventLoop) -> tuple[list[int], bool]:
+        """From another thread: the calls of which one holds up the loop, and whether it does so in
+        a coroutine. If none is being stepped, some function in a thread has the interpreter.
+        """
+        stepped = asyncio.current_task(loop)
+        calls = [(number, task) for number, task in list(self._tasks.items())]
+        if stepped is None:
+            plain = [number for number, _ in calls if not self._is_coroutine(number)]
+            return plain, False
+        own = [number for number, task in calls if task is stepped]
+        return own or [number for number, _ in calls if self._is_coroutine(number)], True
+
+    def _is_coroutine(self, number: int) -> bool:
+        known = self._under_way.get(number)
+        return known is not None and known[0].is_coroutine
 
 
 def _watch(runner: Runner, loop: asyncio.AbstractEventLoop, main: int) -> None:
-    """From a thread: name whoever holds up the loop."""
+    """From a thread: name whoever holds up the loop, or held the interpreter until just now."""
     said = 0.0
     while True:
         time.sleep(BLOCKED_S / 4)
         silent = CLOCK.monotonic() - runner.beat
         if runner.beat and silent > BLOCKED_S and runner.beat != said:
             said = runner.beat
-            stack = traceback.extract_stack(sys._current_frames()[main])
-            where = f"{stack[-1].filename}:{stack[-1].lineno} in {stack[-1].name}"
-            loop.call_soon_threadsafe(runner.say, Blocked(runner.current, silent, where))
+            numbers, in_coroutine = runner.suspects(loop)
+            if numbers:
+                where = _stands(main) if in_coroutine else "a thread that holds the interpreter"
+                loop.call_soon_threadsafe(runner.say, Blocked(numbers, silent, where))
 
 
-async def _serve(app: App, fd: int) -> None:
+def _stands(thread: int) -> str:
+    stack = traceback.extract_stack(sys._current_frames()[thread])
+    return f"{stack[-1].filename}:{stack[-1].lineno} in {stack[-1].name}"
+
+
+async def _serve(app: App, fd: int, memory_limit: int) -> None:
     loop = asyncio.get_running_loop()
     loop.set_default_executor(ThreadPoolExecutor(THREADS, "function"))
-    runner = Runner(app)
+    runner = Runner(app, memory_limit)
     await loop.create_connection(lambda: runner, sock=socket.socket(fileno=fd))
     watching = (runner, loop, threading.get_ident())
     threading.Thread(target=_watch, args=watching, daemon=True).start()
     while not runner.gone.is_set():
-        runner.beat = CLOCK.monotonic()
+        runner.beats()
         try:
             async with asyncio.timeout(BLOCKED_S / 4):
                 await runner.gone.wait()
@@ -183,12 +222,16 @@ async def _serve(app: App, fd: int) -> None:
             continue
 
 
-def main(reference: str, fd: int) -> None:
+def main(reference: str, fd: int, parent: int, memory_limit: int) -> None:
+    leave_with_parent(parent)
     # The worker decides when a runner ends: a Ctrl-C in the terminal goes to all of them.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     os.dup2(2, 1)  # the server's standard output is for what it says, not for what functions say
+    faulthandler.enable(sys.stderr)  # of a crash, the line where it happened
     capture()
+    if memory_limit:
+        limit_memory(memory_limit)
     try:
         app = load(reference)
     except Exception as error:  # noqa: BLE001  (code that cannot be imported may raise anything)
@@ -197,9 +240,9 @@ def main(reference: str, fd: int) -> None:
             pipe.sendall(frame([Refusal(words)]))
         sys.exit(1)
     capture_logging()
-    asyncio.run(_serve(app, fd))
+    asyncio.run(_serve(app, fd, memory_limit))
     os._exit(0)  # threads that are still in a function are not waited for
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], *map(int, sys.argv[2:5]))

@@ -166,7 +166,7 @@ def notice_view(row: Sequence[Any]) -> NoticeView:
 
 def node_of(row: Sequence[Any]) -> NodeView:
     number, boot_id, host, pid, process, roles, slots, version, queues, functions, *rest = row
-    joined_at, beat_at, dead_at, running, held, offset_us, claiming = rest
+    runners, joined_at, beat_at, dead_at, running, held, offset_us, claiming = rest
     return NodeView(
         number=number,
         facts=NodeFacts(
@@ -179,6 +179,7 @@ def node_of(row: Sequence[Any]) -> NodeView:
             version=version,
             queues=tuple(queues.split(",")) if queues else (),
             functions=tuple(functions.split(",")) if functions else (),
+            runners=runners,
         ),
         joined_at=joined_at,
         beat_at=beat_at,

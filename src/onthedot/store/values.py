@@ -108,8 +108,7 @@ class Gone(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Promoted:
     """`leased` runs are the node's own now; `moved` counts all that left the waiting table.
-    `unowned`: when runs come up for anybody, as far as the store tells.
-    """
+    `unowned`: when runs come up for anybody, as far as the store tells."""
 
     leased: list[LeasedRun]
     moved: int
@@ -155,8 +154,8 @@ class NodeFacts:
     """What a node says about itself when it joins. `boot_id` is random for each incarnation.
 
     `process` names the operating system's process beyond doubt (see roles/processes.py), so that
-    a node on the same machine can see that it is gone; empty where that is unknown. `queues` are
-    those from which it takes runs as a worker; none given: all.
+    a node on the same machine sees that it is gone; empty where unknown. `queues` are those from
+    which it takes runs (none: all), `functions` those that it has, in so many `runners`.
     """
 
     boot_id: str
@@ -168,6 +167,7 @@ class NodeFacts:
     version: str
     queues: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
+    runners: int = 0
 
 
 @dataclass(frozen=True, slots=True)

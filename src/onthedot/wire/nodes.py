@@ -27,6 +27,8 @@ class NodeOut(Struct, kw_only=True, frozen=True, rename="camel"):
     queues: Annotated[
         list[str], Meta(description="From which it takes runs, as a worker; none: from all.")
     ]
+    functions: Annotated[list[str], Meta(description="The Python functions that it has.")]
+    runners: Annotated[int, Meta(description="The processes in which it calls them.")]
     version: str
     joined_at: InstantText
     beat_at: Annotated[InstantText, Meta(description="Its last heartbeat, every 3 seconds.")]

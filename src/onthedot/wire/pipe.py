@@ -36,10 +36,14 @@ class Halt(msgspec.Struct, array_like=True, tag="halt", frozen=True):
 
 
 class Hello(msgspec.Struct, array_like=True, tag="hello", frozen=True):
-    """The first word of a runner: what it can call, and the jobs that the code declares."""
+    """The first word of a runner: what it can call, and the jobs that the code declares.
+    `isolated`: the functions that want a process of their own for each call, with how much memory
+    it may take (0: any).
+    """
 
     functions: list[str]
     jobs: list[dict[str, Any]]
+    isolated: dict[str, int] = {}
 
 
 class Refusal(msgspec.Struct, array_like=True, tag="refusal", frozen=True):
@@ -75,15 +79,19 @@ class Said(msgspec.Struct, array_like=True, tag="said", frozen=True):
 
 
 class Blocked(msgspec.Struct, array_like=True, tag="blocked", frozen=True):
-    """A coroutine has held up its loop for so long, and stands there."""
+    """One of these calls has held up all others in its process for so long, and stands there."""
 
-    function: str
+    numbers: list[int]
     seconds: float
     where: str
 
 
+class Alive(msgspec.Struct, array_like=True, tag="alive", frozen=True):
+    """Said now and then by a runner that has something to do: its loop goes round."""
+
+
 ToRunner = Begin | Halt
-FromRunner = Hello | Refusal | End | Said | Blocked
+FromRunner = Hello | Refusal | End | Said | Blocked | Alive
 
 _ENCODER = msgspec.msgpack.Encoder()
 _TO_RUNNER = msgspec.msgpack.Decoder(list[ToRunner])

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import socket
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 from onthedot.wire.pipe import (
+    Alive,
     Begin,
     Frames,
     FromRunner,
@@ -22,6 +25,8 @@ from onthedot.wire.pipe import (
 
 MAIN = "onthedot.sdk.runner"
 HELLO_S = 60.0
+DYING_S = 1.0
+"""So long a runner that has closed its pipe may take to be gone."""
 
 
 class Child(asyncio.Protocol):
@@ -32,6 +37,12 @@ class Child(asyncio.Protocol):
     ) -> None:
         self.under_way: dict[int, Begin] = {}
         self.how_it_died = ""
+        self.heard_at = 0.0
+        self.silent = False
+        self.beats = False
+        self._group: int | None = None
+        self._killed = False
+        self._oom_kills = 0
         self._is_over = False
         self._on_message = on_message
         self._on_death = on_death
@@ -41,9 +52,10 @@ class Child(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._hello: asyncio.Future[Hello] = asyncio.get_running_loop().create_future()
 
-    async def start(self, app: str) -> Hello:
+    async def start(self, app: str, memory_limit: int = 0) -> Hello:
         """Start the process and wait for its first word; raises CannotLoad if it cannot begin."""
-        await self._launch(app)
+        self._oom_kills = _oom_kills()
+        await self._launch(app, memory_limit)
         try:
             async with asyncio.timeout(HELLO_S):
                 return await self._hello
@@ -51,16 +63,21 @@ class Child(asyncio.Protocol):
             await self.end()
             raise
 
-    async def _launch(self, app: str) -> None:
-        """The process, and our end of its pipe."""
+    async def _launch(self, app: str, memory_limit: int) -> None:
+        """The process, and our end of its pipe. It leads a group of its own, so that whatever it
+        starts can be killed with it.
+        """
         loop = asyncio.get_running_loop()
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", MAIN, app, str(theirs.fileno())),
+                *(str(os.getpid()), str(memory_limit)),
                 pass_fds=(theirs.fileno(),),
                 stdin=asyncio.subprocess.DEVNULL,
+                start_new_session=True,
             )
+        self._group = self._process.pid
         self._transport, _ = await loop.create_connection(lambda: self, sock=ours)
 
     @property
@@ -75,7 +92,10 @@ class Child(asyncio.Protocol):
 
     def kill(self) -> None:
         if self._process is not None and self._process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
+            self._killed = True
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                if self._group is not None:
+                    os.killpg(self._group, signal.SIGKILL)
                 self._process.kill()
 
     async def end(self) -> None:
@@ -100,6 +120,8 @@ class Child(asyncio.Protocol):
         for body in self._frames.feed(data):
             for message in from_runner(body):
                 self._heard(message)
+        self.heard_at = asyncio.get_running_loop().time()
+        self.silent = False
 
     def connection_lost(self, exc: Exception | None) -> None:
         asyncio.get_running_loop().create_task(self._bury())
@@ -113,6 +135,8 @@ class Child(asyncio.Protocol):
         elif isinstance(message, Refusal):
             if not self._hello.done():
                 self._hello.set_exception(CannotLoad(message.error))
+        elif isinstance(message, Alive):
+            self.beats = True
         else:
             self._on_message(self, message)
 
@@ -122,9 +146,16 @@ class Child(asyncio.Protocol):
             self._transport.write(frame(list(said)))
 
     async def _bury(self) -> None:
+        if self._process is not None:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(DYING_S):
+                    await self._process.wait()
+        killed = self._killed
         self.kill()
         code = 0 if self._process is None else await self._process.wait()
         self.how_it_died = _in_words(code)
+        if code == -signal.SIGKILL and not killed and _oom_kills() > self._oom_kills:
+            self.how_it_died = "ran out of memory: the kernel killed it (SIGKILL)"
         if not self._hello.done():
             self._hello.set_exception(CannotLoad(f"the runner process {self.how_it_died}"))
         if not self._is_over:
@@ -134,6 +165,16 @@ class Child(asyncio.Protocol):
 
 class CannotLoad(Exception):
     """The code cannot be loaded in a runner process."""
+
+
+def _oom_kills() -> int:
+    """How often the kernel has killed for want of memory; 0 where it does not tell."""
+    with contextlib.suppress(OSError, ValueError):
+        for line in Path("/proc/vmstat").read_text().splitlines():
+            name, _, count = line.partition(" ")
+            if name == "oom_kill":
+                return int(count)
+    return 0
 
 
 def _in_words(code: int) -> str:

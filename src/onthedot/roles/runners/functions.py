@@ -17,6 +17,8 @@ from typing import Any
 
 import msgspec
 
+from onthedot.clock import SystemClock
+from onthedot.core.instants import SECOND
 from onthedot.core.outcomes import Result
 from onthedot.observe.events import log, warn
 from onthedot.roles.runners import Call, Done, Stop
@@ -28,6 +30,12 @@ HALT_S = 5.0
 """So long a call may take to end after it was asked to; then its runner is killed."""
 
 RESTART_S = 0.5
+APART_MAX = 10
+"""Calls with a process of their own at the same time; more of them wait for their turn."""
+
+SILENT_S = 2.0
+SLACK_S = 0.05
+CLOCK = SystemClock()
 
 
 MakeChild = Callable[[Callable[[Child, FromRunner], None], Callable[[Child], None]], Child]
@@ -36,7 +44,9 @@ MakeChild = Callable[[Callable[[Child, FromRunner], None], Callable[[Child], Non
 
 @dataclass(slots=True)
 class _Under:
-    """A call that is under way, or waits for a runner of its own."""
+    """A call that is under way, or waits for a runner of its own. `ends_at`: when a call with a
+    process of its own is killed.
+    """
 
     call: Call
     begin: Begin
@@ -45,6 +55,7 @@ class _Under:
     child: Child | None = None
     deaths: int = 0
     halted: bool = False
+    ends_at: float | None = None
     timer: asyncio.TimerHandle | None = field(default=None)
 
 
@@ -55,13 +66,16 @@ class FunctionRunner:
         self.functions: frozenset[str] = frozenset()
         self.jobs: Sequence[dict[str, Any]] = ()
         self.app = app
-        self._count = count
+        self.count = count
         self._make_child = make_child
         self._children: list[Child] = []
         self._calls: dict[int, _Under] = {}
         self._unassigned: deque[_Under] = deque()
         self._suspects: deque[_Under] = deque()
         self._accused: _Under | None = None
+        self._isolated: dict[str, int] = {}
+        self._apart: set[int] = set()
+        self._outside: deque[_Under] = deque()
         self._last = 0
         self._tasks: dict[asyncio.Task[None], None] = {}  # in the order in which they began
         self._closing = False
@@ -75,8 +89,10 @@ class FunctionRunner:
         first = make_child(runner._heard, runner._died)
         hello = await first.start(app)
         runner.functions, runner.jobs = frozenset(hello.functions), hello.jobs
+        runner._isolated = hello.isolated
         runner._children.append(first)
-        for _ in range(runner._count - 1):
+        runner._spawn(runner._listen())
+        for _ in range(runner.count - 1):
             runner._spawn(runner._start_child())
         return runner
 
@@ -90,7 +106,12 @@ class FunctionRunner:
         )
         under = _Under(call, begin, done, run.at_most_once)
         self._calls[number] = under
-        self._assign(under)
+        if handling.handler in self._isolated:
+            under.ends_at = asyncio.get_running_loop().time() + handling.timeout_us / SECOND
+            self._outside.append(under)
+            self._let_in()
+        else:
+            self._assign(under)
         return lambda: self._halt(under)
 
     @property
@@ -101,14 +122,18 @@ class FunctionRunner:
         self._closing = True
         for task in self._tasks:
             task.cancel()
-        children, self._children = self._children, []
+        apart = [under.child for under in self._calls.values() if under.child is not None]
+        children, self._children = dict.fromkeys([*self._children, *apart]), []
         await asyncio.gather(*(child.end() for child in children))
 
     # Who calls what
 
     def _assign(self, under: _Under) -> None:
-        """To the runner with the least to do; if there is none, it waits for the next."""
-        child = min(self._children, key=lambda each: len(each.under_way), default=None)
+        """To the runner with the least to do, one that answers if there is such; if there is none,
+        it waits for the next.
+        """
+        load = [(each.silent, len(each.under_way), n) for n, each in enumerate(self._children)]
+        child = self._children[min(load)[2]] if load else None
         if child is None:
             self._unassigned.append(under)
         else:
@@ -116,6 +141,8 @@ class FunctionRunner:
 
     def _give(self, under: _Under, child: Child) -> None:
         under.child = child
+        if not child.under_way:
+            child.heard_at = asyncio.get_running_loop().time()
         child.under_way[under.begin.number] = under.begin
         child.say(under.begin)
 
@@ -127,8 +154,16 @@ class FunctionRunner:
         if child is None:
             self._end(under, None)
             return
+        loop = asyncio.get_running_loop()
+        if under.ends_at is not None and loop.time() >= under.ends_at - SLACK_S:
+            child.kill()  # its time is over, and nobody else is in there
+            return
         child.say(Halt(under.begin.number))
-        under.timer = asyncio.get_running_loop().call_later(HALT_S, child.kill)
+        under.timer = loop.call_later(HALT_S, self._kill, under, child)
+
+    def _kill(self, under: _Under, child: Child) -> None:
+        warn("run.killed", run=under.begin.run_id, function=under.begin.function, waited_s=HALT_S)
+        child.kill()
 
     def _end(self, under: _Under, result: Result | None) -> None:
         del self._calls[under.begin.number]
@@ -139,18 +174,17 @@ class FunctionRunner:
         if self._accused is under:
             self._accused = None
             self._retire(under.child)
+        if under.begin.number in self._apart:
+            self._apart.remove(under.begin.number)
+            self._retire(under.child)
+            self._let_in()
         under.done(result)
 
     # What the runners say
 
     def _heard(self, child: Child, message: FromRunner) -> None:
         if isinstance(message, Blocked):
-            warn(
-                "runner.blocked",
-                function=message.function,
-                seconds=round(message.seconds, 1),
-                where=message.where,
-            )
+            self._name(message)
             return
         if not isinstance(message, End | Said):
             return
@@ -164,8 +198,48 @@ class FunctionRunner:
             under.begin = msgspec.structs.replace(under.begin, checkpoint=message.checkpoint)
         under.call.noted(under.call.run, message)
 
+    def _name(self, blocked: Blocked) -> None:
+        """In the log, and in that of the run: whoever looks after it reads only that one."""
+        calls = [self._calls[number] for number in blocked.numbers if number in self._calls]
+        functions = ",".join(sorted({under.begin.function for under in calls}))
+        seconds = round(blocked.seconds, 1)
+        warn("runner.blocked", function=functions, seconds=seconds, where=blocked.where)
+        one_of = "" if len(calls) == 1 else f", or another of {functions},"
+        for under in calls:
+            words = f"this run{one_of} held up its process for {seconds} s: {blocked.where}"
+            self._remark(under, words)
+
+    def _remark(self, under: _Under, words: str) -> None:
+        said = Said(under.begin.number, [(CLOCK.now(), "warning", words)])
+        under.call.noted(under.call.run, said)
+
+    async def _listen(self) -> None:
+        """For runners that have fallen silent: something in them has the interpreter, and they
+        cannot even say so.
+        """
+        while not self._closing:  # bounded by the life of the worker
+            await asyncio.sleep(SILENT_S / 4)
+            now = asyncio.get_running_loop().time()
+            for child in dict.fromkeys(under.child for under in self._calls.values()):
+                if child is None or child.silent or not child.beats:
+                    continue
+                if now - child.heard_at > SILENT_S:
+                    self._fell_silent(child, now - child.heard_at)
+
+    def _fell_silent(self, child: Child, seconds: float) -> None:
+        child.silent = True
+        functions = ",".join(sorted({begin.function for begin in child.under_way.values()}))
+        warn("runner.silent", pid=child.pid, seconds=round(seconds, 1), functions=functions)
+        alone = len(child.under_way) == 1
+        who = "this run holds" if alone else f"one of the runs in it ({functions}) holds"
+        words = f"its process has not answered for {seconds:.1f} s: {who} the interpreter"
+        for number in child.under_way:
+            self._remark(self._calls[number], words)
+
     def _died(self, child: Child) -> None:
-        """Whoever was in it is a suspect, and is called again alone."""
+        """Whoever was in it is a suspect, and is called again alone. One that has a process of its
+        own was alone already: its attempt has failed.
+        """
         if self._closing:
             return
         alone = self._accused is not None and self._accused.child is child
@@ -189,12 +263,39 @@ class FunctionRunner:
         if under.at_most_once:
             self._end(under, Result(error=f"its runner process {child.how_it_died}", unknown=True))
             return
+        if under.ends_at is not None:
+            self._end(under, Result(error=f"its process {child.how_it_died}"))
+            return
         under.deaths += alone
         if under.deaths >= DEATHS_MAX:
             error = f"quarantined: its runner process {child.how_it_died}, {DEATHS_MAX} times"
             self._end(under, Result(error=error, retryable=False))
             return
         self._suspects.append(under)
+
+    # Processes of their own
+
+    def _let_in(self) -> None:
+        while self._outside and len(self._apart) < APART_MAX:
+            under = self._outside.popleft()
+            if under.begin.number in self._calls:
+                self._apart.add(under.begin.number)
+                self._spawn(self._call_apart(under))
+
+    async def _call_apart(self, under: _Under) -> None:
+        child = self._make_child(self._heard, self._died)
+        number = under.begin.number
+        try:
+            await child.start(self.app, self._isolated[under.begin.function])
+        except (CannotLoad, OSError, TimeoutError) as error:
+            warn("runner.cannot_start", error=error)
+            if number in self._calls:
+                self._end(under, Result(error=f"its process could not be started: {error}"))
+            return
+        if number in self._calls:
+            self._give(under, child)
+        else:  # it was stopped meanwhile
+            await child.end()
 
     # Suspects
 

@@ -17,12 +17,15 @@ from onthedot.store.contract import Store
 
 
 class Executing(NamedTuple):
-    """A runner, the names of the Python functions that it has, and what posts to URLs."""
+    """A runner, what posts to URLs, and the names of the Python functions that it has, in how many
+    processes.
+    """
 
     runner: Runner
     post: Post
     functions: frozenset[str] = frozenset()
     declared: Declared | None = None
+    runners: int = 0
 
 
 class Functions(Runner, Protocol):
@@ -30,6 +33,7 @@ class Functions(Runner, Protocol):
 
     app: str
     functions: frozenset[str]
+    count: int
     jobs: Sequence[dict[str, Any]]
 
 
@@ -56,4 +60,4 @@ async def open_runner(
     except BaseException:
         await runner.close()
         raise
-    return Executing(runner, callbacks.post, functions.functions, declared)
+    return Executing(runner, callbacks.post, functions.functions, declared, functions.count)

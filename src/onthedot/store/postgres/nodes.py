@@ -22,7 +22,7 @@ class Nodes:
                 SQL["nodes.join"],
                 *(facts.boot_id, facts.host, facts.pid, facts.process, ",".join(facts.roles)),
                 *(facts.slots, facts.version, ",".join(facts.queues)),
-                *(",".join(facts.functions), now),
+                *(",".join(facts.functions), facts.runners, now),
             )
         )
 

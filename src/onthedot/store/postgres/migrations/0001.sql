@@ -299,6 +299,7 @@ create table node (
   version text not null,
   queues text not null,
   functions text not null,
+  runners integer not null,
   joined_at bigint not null,
   beat_at bigint not null,
   running integer not null default 0,

@@ -1,6 +1,6 @@
 -- name: nodes.join
-insert into node (boot_id, host, pid, process, roles, slots, version, queues, functions, joined_at, beat_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10)
+insert into node (boot_id, host, pid, process, roles, slots, version, queues, functions, runners, joined_at, beat_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11)
 returning id
 
 -- name: nodes.beat
@@ -46,7 +46,7 @@ from leaving
 where node.id = leaving.id
 
 -- name: nodes.all
-select id, boot_id, host, pid, process, roles, slots, version, queues, functions, joined_at, beat_at, dead_at,
+select id, boot_id, host, pid, process, roles, slots, version, queues, functions, runners, joined_at, beat_at, dead_at,
   running, held, offset_us, claiming
 from node
 order by id desc

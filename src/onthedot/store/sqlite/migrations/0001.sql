@@ -263,6 +263,7 @@ create table node (
   version text not null,
   queues text not null,
   functions text not null,
+  runners integer not null,
   joined_at integer not null,
   beat_at integer not null,
   running integer not null default 0,

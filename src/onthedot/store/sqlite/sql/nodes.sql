@@ -1,6 +1,6 @@
 -- name: nodes.join
-insert into node (boot_id, host, pid, process, roles, slots, version, queues, functions, joined_at, beat_at)
-values (:boot_id, :host, :pid, :process, :roles, :slots, :version, :queues, :functions, :now, :now)
+insert into node (boot_id, host, pid, process, roles, slots, version, queues, functions, runners, joined_at, beat_at)
+values (:boot_id, :host, :pid, :process, :roles, :slots, :version, :queues, :functions, :runners, :now, :now)
 
 -- name: nodes.is_alive
 select exists (select 1 from node where id = ? and dead_at is null)
@@ -40,7 +40,7 @@ set settled = 1
 where id = ?
 
 -- name: nodes.all
-select id, boot_id, host, pid, process, roles, slots, version, queues, functions, joined_at, beat_at, dead_at,
+select id, boot_id, host, pid, process, roles, slots, version, queues, functions, runners, joined_at, beat_at, dead_at,
   running, held, offset_us, claiming
 from node
 order by id desc
