@@ -13,6 +13,8 @@ OnthedotError
 │       ├── KeyTaken             another job has this `key`
 │       ├── VersionConflict      the job was edited meanwhile
 │       ├── RunOver              the run has already ended
+│       ├── LeaseLost            an attempt no longer holds its run, or has completed it already
+│       ├── StatementFailed      the database does not take what a function wants to write
 │       ├── NotDead              the run has no dead letter: it did not fail, or was dealt with
 │       └── JobDeleted           the run's job is gone, so that nobody can run it again
 ├── StoreError             the database could not do it
@@ -102,6 +104,14 @@ class VersionConflict(Conflict):
 
 
 class RunOver(Conflict):
+    pass
+
+
+class LeaseLost(Conflict):
+    pass
+
+
+class StatementFailed(Conflict):
     pass
 
 

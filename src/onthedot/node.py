@@ -30,6 +30,7 @@ from onthedot.roles.loop import Loop
 from onthedot.roles.notifier import Postbox
 from onthedot.roles.processes import this_process
 from onthedot.roles.runners.opening import Functions, open_functions, open_runner
+from onthedot.roles.runners.transactions import Transactions
 from onthedot.roles.running import run
 from onthedot.store.contract import Store
 from onthedot.store.migrate import State, inspect
@@ -155,7 +156,12 @@ class Node:
         chance = SystemChance()
         hints = _hints(settings, clock)
         if functions is None and settings.app:
-            functions = await open_functions(settings.app, settings.runners)
+            functions = await open_functions(
+                settings.app,
+                settings.runners,
+                transactions=Transactions(store, clock),
+                database=settings.database if settings.on_postgres else "",
+            )
         executing = await open_runner(functions, version=__version__, store=store, clock=clock)
         facts = NodeFacts(
             boot_id=chance.token(8),

@@ -76,13 +76,13 @@ WRONG = [
     ({"paused": "yes"}, "paused"),
     ({"queue": ""}, "queue"),
     ({"guarantee": "at_most_once", "retries": 1}, "retries"),
+    ({"guarantee": "exactly_once"}, "guarantee"),
     ({"key": ""}, "key"),
     ({"colour": "red"}, "colour"),
     ({"cron": CRON}, "cron"),
     ({"jobId": "job-1"}, "jobId"),
 ]
 LATER = [
-    ({"guarantee": "exactly_once"}, "guarantee"),
     ({"overlap": "skip"}, "overlap"),
     ({"namespace": "billing"}, "namespace"),
 ]

@@ -108,6 +108,14 @@ REMOVALS = (
         fault="has the run with fence",
     ),
     Removal(
+        what="the fence in the completion of a transaction",
+        where="complete",
+        text="if n is distinct from 1 then",
+        instead="if false then",
+        row=("finish", "held"),
+        fault="outcomes of one attempt were accepted",
+    ),
+    Removal(
         what="the row locks of the finish",
         where="finish",
         text="    for update\n",

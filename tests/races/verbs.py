@@ -17,6 +17,7 @@ from onthedot.core.states import Status
 from onthedot.errors import (
     JobDeleted,
     KeyTaken,
+    LeaseLost,
     NodeDead,
     NotDead,
     NotFound,
@@ -28,7 +29,7 @@ from onthedot.ids import parse_run_id
 from onthedot.store.notes import RunNote
 from onthedot.store.postgres import PostgresStore
 from onthedot.store.postgres.clock import Clock
-from onthedot.store.values import Asked, Delivery, Lessee, Made, Redriven
+from onthedot.store.values import Asked, Delivery, Finished, Lessee, Made, Redriven
 from tests.races.world import PERIOD, World
 from tests.support.builders import ALL_SHARDS, a_definition, a_receipt, every
 
@@ -173,6 +174,12 @@ def finishing(status: Status, *, retry: bool = False, late: bool = False) -> Act
         return await store.runs.finish(holder(world), [outcome], now=world.now)
 
     return act
+
+
+async def complete(store: PostgresStore, world: World) -> Any:
+    values = {"started": world.now, "now": world.now}
+    await store.runs.complete(reference(world), world.held.attempt, [], **values)
+    return Finished(1, 0, 0, None)
 
 
 async def release(store: PostgresStore, world: World) -> Any:
@@ -342,6 +349,13 @@ VERBS = (
         worlds=(),
         by=holder,
         may=(NodeDead,),
+    ),
+    Verb(
+        name="complete",
+        act=complete,
+        worlds=("held", "paused"),
+        by=holder,
+        may=(NodeDead, LeaseLost),
     ),
     Verb(name="release", act=release, worlds=("held",), by=holder, may=(NodeDead,)),
     Verb(name="rescue", act=rescue, worlds=ORPHANS, passes_over=True),

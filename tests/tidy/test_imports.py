@@ -60,7 +60,8 @@ FENCES = {
     "uvloop": ("roles/running.py", "cli/"),
 }
 CONCRETE_STORES = ("onthedot.store.postgres.", "onthedot.store.sqlite.")
-NAMES_CONCRETE_STORES = ("node.py", "store/migrate")
+# A runner process writes what exactly-once functions write, over a connection of its own.
+NAMES_CONCRETE_STORES = ("node.py", "store/migrate", "sdk/runner", "sdk/transaction")
 
 
 def test_imports_point_one_way():

@@ -85,7 +85,7 @@ def job_group() -> None:
 @click.option("--on-failure", "onFailure", metavar="URL", help="Who is told of failed runs.")
 @click.option(
     "--guarantee",
-    type=click.Choice(["at_least_once", "at_most_once"]),
+    type=click.Choice(["at_least_once", "at_most_once", "exactly_once"]),
     help="Whether a run may be started again when its outcome is unknown.  "
     "[default: at_least_once]",
 )

@@ -26,7 +26,7 @@ NUMBER_BITS = 10
 NUMBER_MAX = (1 << NUMBER_BITS) - 1
 
 CatchUp = Literal["latest", "all", "none"]
-Guarantee = Literal["at_least_once", "at_most_once"]
+Guarantee = Literal["at_least_once", "at_most_once", "exactly_once"]
 
 
 def shard_of(job: int) -> int:
@@ -124,6 +124,7 @@ class Handling(NamedTuple):
     timeout_us: int
     retries: int
     backoff: Backoff
+    guarantee: Guarantee = "at_least_once"
 
 
 class Job(NamedTuple):

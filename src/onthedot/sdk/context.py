@@ -7,10 +7,14 @@ import math
 import threading
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from onthedot.core.instants import DAY, SECOND
+from onthedot.errors import Invalid
 from onthedot.sdk.notes import Notes
+
+if TYPE_CHECKING:
+    from onthedot.sdk.transaction import Transaction
 
 AFTER_S_MAX = 365 * DAY / SECOND
 
@@ -41,6 +45,7 @@ class Context:
     scheduled_us: int
     deadline_us: int | None = None
     notes: Notes = field(default_factory=Notes, repr=False, compare=False)
+    stake: Transaction | None = field(default=None, repr=False, compare=False)
     halt: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
 
     @property
@@ -79,6 +84,17 @@ class Context:
     def checkpoint_value(self) -> Any:
         """What was last given to `checkpoint`, by this attempt or an earlier one; else None."""
         return self.notes.last_checkpoint
+
+    def transaction(self) -> Transaction:
+        """`async with ctx.transaction() as connection`: what is written through it and the
+        completion of this run are committed together, once. For jobs with `exactly_once`.
+        """
+        if self.stake is None:
+            raise Invalid(
+                "this run has no transaction",
+                hint="Declare the job with guarantee='exactly_once', and run it with --app.",
+            )
+        return self.stake
 
     def retry(
         self,

@@ -18,7 +18,7 @@ import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from onthedot.clock import SystemClock
 from onthedot.errors import Invalid, OnthedotError
@@ -29,8 +29,10 @@ from onthedot.sdk.isolation import in_words as in_words_of
 from onthedot.sdk.isolation import leave_with_parent, limit_memory
 from onthedot.sdk.notes import Notes
 from onthedot.sdk.printing import capture, capture_logging
+from onthedot.sdk.transaction import Statements, Transaction
 from onthedot.wire.pipe import (
     Alive,
+    Asked,
     Begin,
     Blocked,
     End,
@@ -39,9 +41,13 @@ from onthedot.wire.pipe import (
     Hello,
     Refusal,
     Said,
+    Told,
     frame,
     to_runner,
 )
+
+if TYPE_CHECKING:
+    from onthedot.store.postgres.transacting import Transactions
 
 THREADS = 10
 CLOCK = SystemClock()
@@ -76,6 +82,9 @@ class Runner(asyncio.Protocol):
         self._under_way: dict[int, tuple[Function[Any, Any], Context]] = {}
         self._said: list[FromRunner] = []
         self._transport: asyncio.Transport | None = None
+        self._database = _database()
+        self._asked: dict[int, asyncio.Future[Told]] = {}
+        self._asks = 0
         self.beat = 0.0
 
     # What asyncio calls
@@ -97,6 +106,8 @@ class Runner(asyncio.Protocol):
             for message in to_runner(body):
                 if isinstance(message, Begin):
                     self._begin(message)
+                elif isinstance(message, Told):
+                    self._asked.pop(message.ask).set_result(message)
                 elif message.number in self._tasks:
                     self._halt(message.number)
 
@@ -131,6 +142,7 @@ class Runner(asyncio.Protocol):
             lambda: loop.call_soon_threadsafe(loop.call_later, NEWS_S, self._tell, number),
             checkpoint=begin.checkpoint,
         )
+        stake = None if begin.fence is None else self._stake(begin)
         context = Context(
             run_id=begin.run_id,
             job_id=begin.job_id,
@@ -138,6 +150,7 @@ class Runner(asyncio.Protocol):
             scheduled_us=begin.scheduled_for,
             deadline_us=CLOCK.now() + begin.timeout_us,
             notes=notes,
+            stake=stake,
         )
         self._under_way[begin.number] = function, context
         task = asyncio.get_running_loop().create_task(self._run(begin, function, context))
@@ -151,15 +164,33 @@ class Runner(asyncio.Protocol):
             if news is not None:
                 self.say(Said(number, *news))
 
+    def _stake(self, begin: Begin) -> Transaction:
+        started = max(begin.scheduled_for, CLOCK.now())
+
+        def ask(completes: bool, statements: Statements) -> asyncio.Future[Told]:
+            self._asks += 1
+            answer = asyncio.get_running_loop().create_future()
+            self._asked[self._asks] = answer
+            self.say(Asked(begin.number, self._asks, completes, statements, started))
+            return answer
+
+        return Transaction(begin, started, ask=ask, database=self._database)
+
     def _ended(self, number: int, task: asyncio.Task[End]) -> None:
         self._tell(number)
         del self._tasks[number]
         _, context = self._under_way.pop(number)
+        if context.stake is not None and context.stake.committed:
+            self.say(End(number))
+            return
         stopped = task.cancelled() or context.cancelled
         self.say(End(number, stopped=True) if stopped else task.result())
 
     async def _run(self, begin: Begin, function: Function[Any, Any], context: Context) -> End:
-        error, output, retryable, after_us = await call(function, begin.payload, context)
+        answer = await call(function, begin.payload, context)
+        if context.stake is not None:
+            answer = context.stake.judged(answer)
+        error, output, retryable, after_us = answer
         if error is not None and self._memory_limit and error.startswith("MemoryError"):
             error = f"out of memory: limit {in_words_of(self._memory_limit)}\n{error}"
         return End(begin.number, error, output, retryable, retry_after_us=after_us)
@@ -185,6 +216,18 @@ class Runner(asyncio.Protocol):
     def _is_coroutine(self, number: int) -> bool:
         known = self._under_way.get(number)
         return known is not None and known[0].is_coroutine
+
+
+def _database() -> Transactions | None:
+    """Where functions write themselves, if they do. Taken out of the environment, so that processes
+    which they start do not see it.
+    """
+    url = os.environ.pop("ONTHEDOT_RUNNER_DATABASE", "")
+    if not url:
+        return None
+    from onthedot.store.postgres.transacting import Transactions
+
+    return Transactions(url)
 
 
 def _watch(runner: Runner, loop: asyncio.AbstractEventLoop, main: int) -> None:

@@ -13,7 +13,16 @@ from typing import Any
 import msgspec
 
 from onthedot.core.instants import HOUR, MINUTE, SECOND
-from onthedot.core.model import Backoff, Catching, Definition, Handling, Once, Rule, Schedule
+from onthedot.core.model import (
+    Backoff,
+    Catching,
+    Definition,
+    Guarantee,
+    Handling,
+    Once,
+    Rule,
+    Schedule,
+)
 from onthedot.core.schedules import Schedule as Recurring
 from onthedot.core.schedules import Within, from_spec, to_spec
 from onthedot.core.shifting import Shift
@@ -99,6 +108,7 @@ class _Handling(msgspec.Struct):
     timeout_us: int = _UNSAID["timeout_us"]
     retries: int = _UNSAID["retries"]
     backoff: Backoff = _UNSAID["backoff"]
+    guarantee: Guarantee = _UNSAID["guarantee"]
 
 
 _HANDLING = msgspec.json.Decoder(_Handling)
@@ -107,7 +117,8 @@ _HANDLING = msgspec.json.Decoder(_Handling)
 def handling_from(text: str, payload: str) -> Handling:
     read = _HANDLING.decode(text)
     return Handling(
-        read.handler_url, read.handler, payload, read.timeout_us, read.retries, read.backoff
+        *(read.handler_url, read.handler, payload, read.timeout_us, read.retries),
+        *(read.backoff, read.guarantee),
     )
 
 

@@ -51,6 +51,8 @@ from onthedot.store.values import (
     RunStory,
     RunView,
     Signal,
+    Statement,
+    Table,
     Totals,
 )
 
@@ -213,6 +215,27 @@ class RunVerbs(Protocol):
         for good or is lost is also kept, with its payload, as a dead letter, and a notice of it
         goes into the outbox if its job asks for that.
         """
+        ...
+
+    async def complete(
+        self,
+        ref: RunRef,
+        attempt: int,
+        statements: Sequence[Statement],
+        *,
+        started: Instant,
+        now: Instant,
+    ) -> None:
+        """Carry out a function's statements and end its attempt as succeeded, in one transaction.
+
+        Raises LeaseLost if no node holds the run under this fence and attempt, NodeDead if that
+        node is dead, StatementFailed if a statement is not taken; then nothing was written. A
+        `finish` of the same attempt that follows is a repeat.
+        """
+        ...
+
+    async def query(self, statement: Statement) -> Table:
+        """What a function reads. Raises StatementFailed."""
         ...
 
     async def release(self, node: int, refs: Sequence[RunRef], *, now: Instant) -> int:

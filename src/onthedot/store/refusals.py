@@ -7,6 +7,7 @@ from onthedot.errors import (
     IdempotencyMismatch,
     JobDeleted,
     KeyTaken,
+    LeaseLost,
     NodeDead,
     NotDead,
     NotFound,
@@ -21,6 +22,13 @@ def no_such_job(job: int) -> NotFound:
     return NotFound(
         f"there is no job '{job_id(job)}', or it was deleted",
         hint="GET /v1/jobs lists the jobs; runs of a deleted job still answer.",
+    )
+
+
+def lease_lost() -> LeaseLost:
+    return LeaseLost(
+        "this attempt no longer holds its run, or has completed it: nothing was written",
+        hint="Nothing is to be done: whoever holds the run, or held it last, has the last word.",
     )
 
 

@@ -83,6 +83,12 @@ def _refuse_broken_promise(definition: Definition) -> None:
             hint="Give retries 0, or guarantee 'at_least_once'.",
             field="retries",
         )
+    if definition.guarantee == "exactly_once" and not definition.handler:
+        raise Invalid(
+            "guarantee exactly_once is for Python functions, and the job calls a URL",
+            hint="Use 'at_least_once': the receiver can tell repeats by the Idempotency-Key.",
+            field="guarantee",
+        )
 
 
 def _labels(given: JobIn | JobPatch) -> dict[str, Any]:

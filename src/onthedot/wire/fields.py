@@ -247,13 +247,13 @@ Priority = Annotated[
     ),
 ]
 Guarantee = Annotated[
-    Literal["at_least_once", "at_most_once"],
+    Literal["at_least_once", "at_most_once", "exactly_once"],
     about(
-        "What is promised about each run: that it reaches an end, or that it is never started "
-        "twice; then one whose outcome is unknown ends as lost.",
-        "'at_least_once' or 'at_most_once'",
+        "What is promised about each run: that it reaches an end; that it is never started twice, "
+        "then one whose outcome is unknown ends as lost; or that what a Python function writes "
+        "through `ctx.transaction()` is committed once, together with the end of the run.",
+        "'at_least_once', 'at_most_once' or 'exactly_once'",
         default="at_least_once",
-        later="Leave it out, or use 'at_least_once' or 'at_most_once'.",
     ),
 ]
 CatchUpField = Annotated[

@@ -27,12 +27,36 @@ class Begin(msgspec.Struct, array_like=True, tag="begin", frozen=True):
     scheduled_for: int
     timeout_us: int
     checkpoint: str | None = None
+    fence: int | None = None
+    """Of an exactly-once run: under what its transaction completes it."""
 
 
 class Halt(msgspec.Struct, array_like=True, tag="halt", frozen=True):
     """Ask a call to end before its time."""
 
     number: int
+
+
+class Asked(msgspec.Struct, array_like=True, tag="asked", frozen=True):
+    """A call wants something of the database that only the server has: to read by one statement,
+    or to carry out all of them together with the completion of its run. Each statement is its text
+    and lists of values.
+    """
+
+    number: int
+    ask: int
+    completes: bool
+    statements: list[tuple[str, list[list[Any]]]]
+    started: int = 0
+
+
+class Told(msgspec.Struct, array_like=True, tag="told", frozen=True):
+    """The answer to what a call asked for."""
+
+    ask: int
+    error: str | None = None
+    columns: list[str] = []
+    rows: list[list[Any]] = []
 
 
 class Hello(msgspec.Struct, array_like=True, tag="hello", frozen=True):
@@ -90,8 +114,8 @@ class Alive(msgspec.Struct, array_like=True, tag="alive", frozen=True):
     """Said now and then by a runner that has something to do: its loop goes round."""
 
 
-ToRunner = Begin | Halt
-FromRunner = Hello | Refusal | End | Said | Blocked | Alive
+ToRunner = Begin | Halt | Told
+FromRunner = Hello | Refusal | Asked | End | Said | Blocked | Alive
 
 _ENCODER = msgspec.msgpack.Encoder()
 _TO_RUNNER = msgspec.msgpack.Decoder(list[ToRunner])

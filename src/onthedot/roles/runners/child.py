@@ -16,9 +16,9 @@ from onthedot.wire.pipe import (
     Begin,
     Frames,
     FromRunner,
-    Halt,
     Hello,
     Refusal,
+    ToRunner,
     frame,
     from_runner,
 )
@@ -27,14 +27,23 @@ MAIN = "onthedot.sdk.runner"
 HELLO_S = 60.0
 DYING_S = 1.0
 """So long a runner that has closed its pipe may take to be gone."""
+DATABASE = "ONTHEDOT_RUNNER_DATABASE"
+"""Not an argument: everybody on the machine could read that."""
 
 
 class Child(asyncio.Protocol):
-    """`on_message` gets what it says, `on_death` is called once, when it is gone."""
+    """`on_message` gets what it says, `on_death` is called once, when it is gone. `database`: where
+    exactly-once functions write themselves; empty: through us.
+    """
 
     def __init__(
-        self, on_message: Callable[[Child, FromRunner], None], on_death: Callable[[Child], None]
+        self,
+        on_message: Callable[[Child, FromRunner], None],
+        on_death: Callable[[Child], None],
+        *,
+        database: str = "",
     ) -> None:
+        self._database = database
         self.under_way: dict[int, Begin] = {}
         self.how_it_died = ""
         self.heard_at = 0.0
@@ -47,7 +56,7 @@ class Child(asyncio.Protocol):
         self._on_message = on_message
         self._on_death = on_death
         self._frames = Frames()
-        self._said: list[Begin | Halt] = []
+        self._said: list[ToRunner] = []
         self._process: asyncio.subprocess.Process | None = None
         self._transport: asyncio.Transport | None = None
         self._hello: asyncio.Future[Hello] = asyncio.get_running_loop().create_future()
@@ -74,6 +83,7 @@ class Child(asyncio.Protocol):
                 *(sys.executable, "-m", MAIN, app, str(theirs.fileno())),
                 *(str(os.getpid()), str(memory_limit)),
                 pass_fds=(theirs.fileno(),),
+                env=os.environ | {DATABASE: self._database},
                 stdin=asyncio.subprocess.DEVNULL,
                 start_new_session=True,
             )
@@ -84,7 +94,7 @@ class Child(asyncio.Protocol):
     def pid(self) -> int | None:
         return None if self._process is None else self._process.pid
 
-    def say(self, message: Begin | Halt) -> None:
+    def say(self, message: ToRunner) -> None:
         """With everything else that is to be said at this moment."""
         if not self._said:
             asyncio.get_running_loop().call_soon(self._flush)

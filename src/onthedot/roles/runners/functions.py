@@ -23,7 +23,8 @@ from onthedot.core.outcomes import Result
 from onthedot.observe.events import log, warn
 from onthedot.roles.runners import Call, Done, Stop
 from onthedot.roles.runners.child import CannotLoad, Child
-from onthedot.wire.pipe import Begin, Blocked, End, FromRunner, Halt, Said
+from onthedot.roles.runners.transactions import Transactions
+from onthedot.wire.pipe import Asked, Begin, Blocked, End, FromRunner, Halt, Said
 
 DEATHS_MAX = 3
 HALT_S = 5.0
@@ -51,7 +52,6 @@ class _Under:
     call: Call
     begin: Begin
     done: Done
-    at_most_once: bool
     child: Child | None = None
     deaths: int = 0
     halted: bool = False
@@ -62,7 +62,10 @@ class _Under:
 class FunctionRunner:
     """Made by `open`. `functions` can be called; `jobs` are what the code declares."""
 
-    def __init__(self, app: str, count: int, make_child: MakeChild) -> None:
+    def __init__(
+        self, app: str, count: int, make_child: MakeChild, transactions: Transactions | None = None
+    ) -> None:
+        self._transactions = transactions
         self.functions: frozenset[str] = frozenset()
         self.jobs: Sequence[dict[str, Any]] = ()
         self.app = app
@@ -82,10 +85,17 @@ class FunctionRunner:
 
     @classmethod
     async def open(
-        cls, app: str, count: int | None = None, *, make_child: MakeChild = Child
+        cls,
+        app: str,
+        count: int | None = None,
+        *,
+        make_child: MakeChild = Child,
+        transactions: Transactions | None = None,
     ) -> FunctionRunner:
-        """Start the runners; raises CannotLoad if the code cannot be loaded."""
-        runner = cls(app, count or default_count(), make_child)
+        """Start the runners; raises CannotLoad if the code cannot be loaded. Exactly-once functions
+        write through `transactions`, unless their runners have a database of their own.
+        """
+        runner = cls(app, count or default_count(), make_child, transactions)
         first = make_child(runner._heard, runner._died)
         hello = await first.start(app)
         runner.functions, runner.jobs = frozenset(hello.functions), hello.jobs
@@ -103,8 +113,9 @@ class FunctionRunner:
         begin = Begin(
             *(number, handling.handler, call.payload, call.run_id, call.job_id),
             *(run.attempt, run.due, handling.timeout_us, call.checkpoint),
+            run.fence if handling.guarantee == "exactly_once" else None,
         )
-        under = _Under(call, begin, done, run.at_most_once)
+        under = _Under(call, begin, done)
         self._calls[number] = under
         if handling.handler in self._isolated:
             under.ends_at = asyncio.get_running_loop().time() + handling.timeout_us / SECOND
@@ -186,6 +197,8 @@ class FunctionRunner:
         if isinstance(message, Blocked):
             self._name(message)
             return
+        if isinstance(message, Asked):
+            self._spawn(self._answer(child, message))
         if not isinstance(message, End | Said):
             return
         under = self._calls.get(message.number)
@@ -236,6 +249,11 @@ class FunctionRunner:
         for number in child.under_way:
             self._remark(self._calls[number], words)
 
+    async def _answer(self, child: Child, asked: Asked) -> None:
+        under = self._calls.get(asked.number)
+        if under is not None and under.child is child and self._transactions is not None:
+            child.say(await self._transactions.answer(under.call.run, asked))
+
     def _died(self, child: Child) -> None:
         """Whoever was in it is a suspect, and is called again alone. One that has a process of its
         own was alone already: its attempt has failed.
@@ -260,7 +278,7 @@ class FunctionRunner:
         if under.halted:
             self._end(under, None)
             return
-        if under.at_most_once:
+        if under.call.run.at_most_once:
             self._end(under, Result(error=f"its runner process {child.how_it_died}", unknown=True))
             return
         if under.ends_at is not None:

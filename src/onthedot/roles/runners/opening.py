@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from onthedot.clock import Clock
@@ -10,9 +11,10 @@ from onthedot.core.declared import Declared
 from onthedot.errors import CannotStart
 from onthedot.roles.declaring import declare
 from onthedot.roles.runners import EitherRunner, Post, Runner
-from onthedot.roles.runners.child import CannotLoad
+from onthedot.roles.runners.child import CannotLoad, Child
 from onthedot.roles.runners.functions import FunctionRunner
 from onthedot.roles.runners.http import HttpRunner
+from onthedot.roles.runners.transactions import Transactions
 from onthedot.store.contract import Store
 
 
@@ -37,12 +39,17 @@ class Functions(Runner, Protocol):
     jobs: Sequence[dict[str, Any]]
 
 
-async def open_functions(app: str, count: int) -> Functions:
+async def open_functions(
+    app: str, count: int, *, transactions: Transactions | None = None, database: str = ""
+) -> Functions:
     """The functions of `module:app`, in `count` processes of their own; 0: as many as are
-    sensible.
+    sensible. `database`: where they may write themselves; empty: through `transactions`.
     """
     try:
-        return await FunctionRunner.open(app, count or None)
+        make_child = partial(Child, database=database)
+        return await FunctionRunner.open(
+            app, count or None, make_child=make_child, transactions=transactions
+        )
     except CannotLoad as error:
         raise CannotStart(f"{error}", hint="Mend the code, or name another app.") from None
 

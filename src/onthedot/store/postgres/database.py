@@ -12,6 +12,7 @@ import asyncpg
 
 from onthedot.errors import NodeDead, StoreError, StoreFull, StoreUnavailable, Taken
 from onthedot.store.postgres.statements import SQL
+from onthedot.store.refusals import lease_lost
 
 T = TypeVar("T")
 Connection: TypeAlias = "asyncpg.pool.PoolConnectionProxy | asyncpg.Connection"
@@ -255,6 +256,8 @@ def translated(error: Exception) -> Exception:
             f"{error}: it was silent for longer than its lease",
             hint="It joins again under a new number by itself; check for long stalls if it recurs.",
         )
+    if state == "OT006":
+        return lease_lost()
     if state == "53100":
         return StoreFull(
             "the database's disk is full: nothing was written",

@@ -10,6 +10,7 @@ from onthedot.store.codec import STATUS_OF_CODE
 from onthedot.store.postgres.database import Connection, Database
 from onthedot.store.postgres.jobs import keep_answer, kept_answer
 from onthedot.store.postgres.statements import SQL
+from onthedot.store.postgres.transacting import carry_out, read
 from onthedot.store.refusals import no_such_job, no_such_run, run_over
 from onthedot.store.rows import job_of
 from onthedot.store.values import (
@@ -22,6 +23,8 @@ from onthedot.store.values import (
     Receipt,
     Rescued,
     Signal,
+    Statement,
+    Table,
 )
 
 _REASON = "cancelled by request"
@@ -80,6 +83,25 @@ class Runs:
     async def finish(self, node: int, outcomes: Sequence[Outcome], *, now: Instant) -> Finished:
         row = await self._database.row(SQL["runs.finish"], node, outcomes)
         return Finished(*row)
+
+    async def complete(
+        self,
+        ref: RunRef,
+        attempt: int,
+        statements: Sequence[Statement],
+        *,
+        started: Instant,
+        now: Instant,
+    ) -> None:
+        async def verb(db: Connection) -> None:
+            await carry_out(db, statements)
+            values = (ref.job, ref.run, attempt, ref.fence, started, now)
+            await db.execute(SQL["runs.complete"], *values)
+
+        await self._database.transaction(verb)
+
+    async def query(self, statement: Statement) -> Table:
+        return await self._database.snapshot(lambda db: read(db, statement))
 
     async def release(self, node: int, refs: Sequence[RunRef], *, now: Instant) -> int:
         return int(await self._database.value(SQL["runs.release"], node, refs, now))

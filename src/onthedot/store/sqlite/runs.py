@@ -20,6 +20,7 @@ from onthedot.core.notifying import FAILURES
 from onthedot.core.states import Status
 from onthedot.store.codec import RETRIED, STATUS_CODES, STATUS_OF_CODE
 from onthedot.store.refusals import no_such_run, run_over
+from onthedot.store.sqlite.completing import complete, query
 from onthedot.store.sqlite.database import Database
 from onthedot.store.sqlite.enqueueing import enqueue
 from onthedot.store.sqlite.nodes import require_alive
@@ -36,6 +37,8 @@ from onthedot.store.values import (
     Receipt,
     Rescued,
     Signal,
+    Statement,
+    Table,
 )
 
 
@@ -98,6 +101,26 @@ class Runs:
 
     async def finish(self, node: int, outcomes: Sequence[Outcome], *, now: Instant) -> Finished:
         return await self._database.write(lambda db: _finish(db, node, outcomes, now))
+
+    async def complete(
+        self,
+        ref: RunRef,
+        attempt: int,
+        statements: Sequence[Statement],
+        *,
+        started: Instant,
+        now: Instant,
+    ) -> None:
+        outcome = Outcome(ref.job, ref.run, attempt, ref.fence, Status.SUCCEEDED, started, now)
+        await self._database.write(
+            lambda db: complete(
+                *(db, ref, attempt, statements),
+                lambda node: _finish(db, node, [outcome], now),
+            )
+        )
+
+    async def query(self, statement: Statement) -> Table:
+        return await self._database.read(lambda db: query(db, statement))
 
     async def release(self, node: int, refs: Sequence[RunRef], *, now: Instant) -> int:
         return await self._database.write(lambda db: _release(db, node, refs, now))

@@ -35,6 +35,13 @@ where run.job = x.job and run.run = x.run and run.owner = $1 and run.fence = x.f
 select accepted, repeated, stale, retry_at
 from finish($1, $2)
 
+-- name: runs.complete
+select complete($1, $2, $3, $4, $5, $6)
+
+-- name: runs.is_held
+select exists (
+  select from run where job = $1 and run = $2 and attempt = $3 and fence = $4 and owner is not null)
+
 -- name: runs.release
 select release($1, $2, $3)
 

@@ -112,6 +112,11 @@ where job = ? and run = ? and attempt = ?
 insert or replace into dead (job, run, version, attempt, due, failed_at, error, payload)
 values (?, ?, ?, ?, ?, ?, ?, ?)
 
+-- name: runs.holder
+select owner
+from run
+where job = :job and run = :run and fence = :fence and attempt = :attempt and owner is not null
+
 -- name: runs.held
 select job, run, version, attempt, rescues, fence, due, owner
 from run

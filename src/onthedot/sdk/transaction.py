@@ -1,0 +1,160 @@
+"""`ctx.transaction()`: what a function writes in it and the completion of its run are committed
+together, once. On PostgreSQL it is a connection of the runner's own; on SQLite, which only the
+server opens, statements are collected and carried out by it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from onthedot.errors import Invalid, StatementFailed
+from onthedot.ids import parse_run_id
+from onthedot.sdk.calling import Answer
+from onthedot.store.values import Claim
+from onthedot.wire.pipe import Begin, Told
+
+if TYPE_CHECKING:
+    from onthedot.store.postgres.transacting import Transactions
+
+Statements = list[tuple[str, list[list[Any]]]]
+Ask = Callable[[bool, Statements], Awaitable[Told]]
+"""Asks the server: to complete the run with these statements, or to read by one."""
+
+_ENDING = re.compile(
+    r"\s*(begin|commit|end|rollback|savepoint|release|attach|detach|pragma|vacuum)\b", re.IGNORECASE
+)
+_PLAIN = (str, int, float, bytes, type(None))
+_UNUSED = (
+    "the function returned without having used ctx.transaction(), which its guarantee exactly_once"
+    " needs: nothing ties what it did to the completion of the run"
+)
+
+
+class Transaction:
+    """One for each attempt. `committed`: the run is completed, whatever the function does next."""
+
+    def __init__(
+        self, begin: Begin, started: int, *, ask: Ask, database: Transactions | None
+    ) -> None:
+        self.committed = False
+        self._used = False
+        self._begin = begin
+        self._started = started
+        self._ask = ask
+        self._database = database
+        self._block: AbstractAsyncContextManager[Any] | None = None
+
+    async def __aenter__(self) -> Any:
+        if self._used:
+            raise Invalid(
+                "ctx.transaction() was used a second time in one attempt",
+                hint="Write everything in one block: its end completes the run.",
+            )
+        self._used = True
+        self._block = self._opened()
+        return await self._block.__aenter__()
+
+    async def __aexit__(self, *raised: Any) -> None:
+        assert self._block is not None
+        await self._block.__aexit__(*raised)
+        self.committed = raised[0] is None
+
+    def __enter__(self) -> NoReturn:
+        raise Invalid(
+            "ctx.transaction() needs an event loop",
+            hint="Make it `async def`, and write `async with ctx.transaction() as connection`.",
+        )
+
+    def __exit__(self, *raised: object) -> None: ...
+
+    def judged(self, answer: Answer) -> Answer:
+        """After its commit the run has succeeded; without one it has not."""
+        if self.committed:
+            return Answer()
+        if answer.error is None:
+            return Answer(error=_UNUSED, retryable=False)
+        return answer
+
+    def _opened(self) -> AbstractAsyncContextManager[Any]:
+        if self._database is None:
+            return Collected(self._ask)
+        begin, fence = self._begin, self._begin.fence
+        assert fence is not None, "only exactly-once runs have a transaction"
+        job, run = parse_run_id(begin.run_id, begin.run_id.partition("-")[0])
+        return self._database.open(Claim(job, run, begin.attempt, fence, self._started))
+
+
+class Collected:
+    """In the place of a connection, on SQLite. What is read is as it was before the block."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+        self._statements: Statements = []
+
+    async def __aenter__(self) -> Collected:
+        return self
+
+    async def __aexit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            await self._told(completes=True, statements=self._statements)
+
+    async def execute(self, sql: str, *values: Any) -> None:
+        """Carry it out when the block ends. `$1` and `?1` stand for the first value."""
+        self._statements.append(_statement(sql, [values]))
+
+    async def executemany(self, sql: str, many: Iterable[Iterable[Any]]) -> None:
+        self._statements.append(_statement(sql, many))
+
+    async def fetch(self, sql: str, *values: Any) -> list[Row]:
+        told = await self._told(completes=False, statements=[_statement(sql, [values])])
+        return [Row(told.columns, row) for row in told.rows]
+
+    async def fetchrow(self, sql: str, *values: Any) -> Row | None:
+        rows = await self.fetch(sql, *values)
+        return rows[0] if rows else None
+
+    async def fetchval(self, sql: str, *values: Any) -> Any:
+        row = await self.fetchrow(sql, *values)
+        return None if row is None else row[0]
+
+    async def _told(self, *, completes: bool, statements: Statements) -> Told:
+        told = await self._ask(completes, statements)
+        if told.error is not None:
+            raise StatementFailed(told.error)
+        return told
+
+
+class Row(tuple[Any, ...]):
+    """A row, by place or by name: `row[0]`, `row["cents"]`."""
+
+    _columns: list[str]
+
+    def __new__(cls, columns: list[str], values: Iterable[Any]) -> Row:
+        row = super().__new__(cls, values)
+        row._columns = columns
+        return row
+
+    def __getitem__(self, key: Any) -> Any:
+        return super().__getitem__(self._columns.index(key) if isinstance(key, str) else key)
+
+    def keys(self) -> list[str]:
+        return self._columns
+
+
+def _statement(sql: str, many: Iterable[Iterable[Any]]) -> tuple[str, list[list[Any]]]:
+    if ending := _ENDING.match(sql):
+        raise StatementFailed(
+            f"'{ending[1]}' is not for a function to say inside ctx.transaction()",
+            hint="The block begins and ends the transaction; an exception rolls it back.",
+        )
+    rows = [list(values) for values in many]
+    for value in (value for row in rows for value in row):
+        if not isinstance(value, _PLAIN):
+            raise StatementFailed(
+                f"SQLite cannot keep a {type(value).__name__}: {value!r}",
+                hint="Give text, a number, bytes or None; an instant as text or as microseconds.",
+            )
+    return sql, rows
