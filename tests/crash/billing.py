@@ -83,9 +83,9 @@ class Billing:
 
     def play(self, kills: int) -> Books:
         try:
-            self.server.start()
+            self.server.start(within_s=60)
             if self.worker is not None:
-                self.worker.start()
+                self.worker.start(within_s=60)
             self._ask("billing.install", [{}], "install")
             self._settled("billing.install")
             for _ in range(kills):
