@@ -8,7 +8,11 @@ from onthedot.core.instants import SECOND
 from onthedot.core.model import RunRef
 from onthedot.core.states import Status
 from onthedot.errors import LeaseLost, NodeDead, StatementFailed
-from onthedot.store.values import Finished, Rescued, Statement
+from onthedot.store.transactions import Statement
+from onthedot.store.values import (
+    Finished,
+    Rescued,
+)
 from tests.support.builders import (
     a_held_run,
     a_job,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from onthedot.errors import Invalid, StatementFailed
 from onthedot.ids import parse_run_id
 from onthedot.sdk.calling import Answer
-from onthedot.store.values import Claim
+from onthedot.store.transactions import Claim
 from onthedot.wire.pipe import Begin, Told
 
 if TYPE_CHECKING:

@@ -29,6 +29,7 @@ from onthedot.core.model import (
 from onthedot.store.contract_time import AuditVerbs, BackfillVerbs
 from onthedot.store.failures import LetterVerbs, OutboxVerbs
 from onthedot.store.notes import NoteVerbs
+from onthedot.store.transactions import Statement, Table
 from onthedot.store.values import (
     IDLE,
     Asked,
@@ -51,8 +52,6 @@ from onthedot.store.values import (
     RunStory,
     RunView,
     Signal,
-    Statement,
-    Table,
     Totals,
 )
 

@@ -127,30 +127,6 @@ class Finished:
     retry_at: Instant | None
 
 
-class Claim(NamedTuple):
-    """Under what a function holds its run, and since when it works."""
-
-    job: int
-    run: int
-    attempt: int
-    fence: int
-    started: Instant
-
-
-class Statement(NamedTuple):
-    """A statement of a function's own, carried out once with each of these values."""
-
-    sql: str
-    many: Sequence[Sequence[Any]] = ((),)
-
-
-class Table(NamedTuple):
-    """What a function has read: the names of the columns, and the rows."""
-
-    columns: list[str]
-    rows: list[list[Any]]
-
-
 class Rescued(NamedTuple):
     """How many runs were taken from dead nodes, and how many of them ended as lost."""
 

@@ -6,7 +6,7 @@ from onthedot.clock import Clock
 from onthedot.core.model import LeasedRun, RunRef
 from onthedot.errors import OnthedotError
 from onthedot.store.contract import Store
-from onthedot.store.values import Statement, Table
+from onthedot.store.transactions import Statement, Table
 from onthedot.wire.pipe import Asked, Told
 
 

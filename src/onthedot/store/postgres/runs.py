@@ -13,6 +13,7 @@ from onthedot.store.postgres.statements import SQL
 from onthedot.store.postgres.transacting import carry_out, read
 from onthedot.store.refusals import no_such_job, no_such_run, run_over
 from onthedot.store.rows import job_of
+from onthedot.store.transactions import Statement, Table
 from onthedot.store.values import (
     Asked,
     CancelVerdict,
@@ -23,8 +24,6 @@ from onthedot.store.values import (
     Receipt,
     Rescued,
     Signal,
-    Statement,
-    Table,
 )
 
 _REASON = "cancelled by request"

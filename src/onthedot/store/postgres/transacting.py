@@ -12,7 +12,7 @@ from onthedot.errors import StatementFailed
 from onthedot.store.postgres.database import FOREIGN, Connection, translated
 from onthedot.store.postgres.statements import SQL
 from onthedot.store.refusals import lease_lost
-from onthedot.store.values import Claim, Statement, Table
+from onthedot.store.transactions import Claim, Statement, Table
 
 SIZE = 10
 CONNECT_S = 10.0

@@ -18,7 +18,7 @@ from onthedot.store.refusals import lease_lost
 from onthedot.store.sqlite.database import translated
 from onthedot.store.sqlite.nodes import require_alive
 from onthedot.store.sqlite.statements import MIGRATIONS, SQL
-from onthedot.store.values import Statement, Table
+from onthedot.store.transactions import Statement, Table
 
 ROWS_MAX: Final = 10_000
 STEPS: Final = 100_000

@@ -27,6 +27,7 @@ from onthedot.store.sqlite.nodes import require_alive
 from onthedot.store.sqlite.outbox import note_failures
 from onthedot.store.sqlite.outcomes import Held, end_unstarted, is_taken, lose, signal_for
 from onthedot.store.sqlite.statements import SQL
+from onthedot.store.transactions import Statement, Table
 from onthedot.store.values import (
     Asked,
     CancelVerdict,
@@ -37,8 +38,6 @@ from onthedot.store.values import (
     Receipt,
     Rescued,
     Signal,
-    Statement,
-    Table,
 )
 
 
