@@ -14,7 +14,7 @@ from contextvars import Context, copy_context
 from typing import TYPE_CHECKING
 
 from onthedot.roles.runners.child import Child
-from onthedot.wire.pipe import Begin, End, Frames, FromRunner, Hello, frame, to_runner
+from onthedot.wire.pipe import Begin, End, Frames, FromRunner, Halt, Hello, frame, to_runner
 from tests.simulation.loop import Life
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class Program:
             for message in to_runner(body):
                 if isinstance(message, Begin):
                     self._begin(message)
-                elif message.number in self._tasks:
+                elif isinstance(message, Halt) and message.number in self._tasks:
                     self._tasks[message.number].cancel()
 
     # Functions
