@@ -50,7 +50,7 @@ class OnFailureIn(Struct, kw_only=True, forbid_unknown_fields=True, rename="came
 
 
 OnFailureField = Annotated[
-    OnFailureIn,
+    OnFailureIn | None,
     about(
         "Who is told when a run has failed for good, or is lost. Null: nobody.",
         'an object such as {"url": "https://example.com/hooks/failed"}, or null',
@@ -81,7 +81,7 @@ class JobFields(ScheduleFields, kw_only=True, forbid_unknown_fields=True, rename
     overlap: f.Overlap | UnsetType = UNSET
     tags: f.Tags | UnsetType = UNSET
     paused: f.Paused | UnsetType = UNSET
-    on_failure: OnFailureField | UnsetType | None = UNSET
+    on_failure: OnFailureField | UnsetType = UNSET
     catch_up_max_age: CatchUpMaxAge | UnsetType | None = UNSET
     catch_up_max: CatchUpMax | UnsetType = UNSET
     catch_up_rate: CatchUpRate | UnsetType = UNSET
