@@ -134,7 +134,7 @@ class Billing:
         whom = ["runner", "runner", "server"] + ["worker"] * (self.worker is not None)
         who = self._chance.choice(whom)
         if who == "runner":
-            runners = [pid for each in self._processes() for pid in _children(each.process.pid)]
+            runners = [pid for each in self._processes() for pid in runners_of(each.process.pid)]
             if not runners:
                 return
             with contextlib.suppress(ProcessLookupError):
@@ -185,7 +185,7 @@ def _home(folder: Path) -> Path:
     return folder
 
 
-def _children(parent: int) -> list[int]:
+def runners_of(parent: int) -> list[int]:
     """The runner processes of a server."""
     found = []
     for entry in Path("/proc").iterdir():

@@ -24,8 +24,9 @@ from tests.crash.checker import repeats, violations
 from tests.crash.cluster import NODES, PATIENCE_S, Anywhere, Cluster, a_cluster, alone
 from tests.crash.faults import Faults, Ground
 from tests.crash.history import History
+from tests.crash.load import FUNCTION
 from tests.crash.meddling import CANCELLABLE, MEDDLED, Meddler
-from tests.crash.planning import ON_POSTGRES, ON_SQLITE, Fault, plan
+from tests.crash.planning import ON_POSTGRES, ON_SQLITE, WITH_RUNNERS, Fault, Kind, plan
 from tests.support import faketime
 from tests.support.disk import DISKS
 from tests.support.faketime import WallClock
@@ -41,6 +42,8 @@ CALM_S = 60.0
 SHOWN_MAX = 30
 MEDDLERS = 2
 MEDDLED_EACH = 8
+FUNCTIONS = 20
+APP = Path(__file__).with_name("chaos_app.py")
 FUSED = ("api,scheduler,worker,janitor",) * NODES
 SPLIT = ("api,scheduler,worker,janitor", "api,worker,janitor", "api,scheduler,janitor")
 LOST = ("lost", "not run", "half", "unseen", "not over")
@@ -78,14 +81,20 @@ class Report:
         )
 
 
-def on_postgres(folder: Path, seed: int, seconds: float, tell: Tell) -> Report:
-    """Three nodes, each with a line to the database and a wall clock of its own."""
+def on_postgres(
+    folder: Path, seed: int, seconds: float, tell: Tell, *, functions: bool = True
+) -> Report:
+    """Three nodes, each with a line to the database and a wall clock of its own. `functions`: and
+    with runners, which are killed too.
+    """
     kinds = {
         name: kind
-        for name, kind in ON_POSTGRES.items()
+        for name, kind in {**ON_POSTGRES, **(WITH_RUNNERS if functions else {})}.items()
         if name != "set clock" or faketime.library() is not None
     }
-    with a_rigged_cluster(folder, seed, with_clocks="set clock" in kinds) as ground:
+    with a_rigged_cluster(folder, seed, kinds) as ground:
+        if functions:
+            ground.cluster.load.create({FUNCTION: FUNCTIONS})
         faults = Faults(ground, kinds)
         ahead = plan(kinds, NODES, seconds, seed, first=["freeze"])
         report = judged("postgres", seed, faults, endure(ground, faults, ahead, seconds, tell))
@@ -119,7 +128,7 @@ STORES: Mapping[str, Callable[[Path, int, float, Tell], Report]] = {
 
 
 @contextmanager
-def a_rigged_cluster(folder: Path, seed: int, *, with_clocks: bool) -> Iterator[Ground]:
+def a_rigged_cluster(folder: Path, seed: int, kinds: Mapping[str, Kind]) -> Iterator[Ground]:
     roles = SPLIT if random.Random(seed).random() < 0.5 else FUSED
     lines: list[Proxy] = []
     clocks: list[WallClock] = []
@@ -128,10 +137,13 @@ def a_rigged_cluster(folder: Path, seed: int, *, with_clocks: bool) -> Iterator[
         def make(number: int, home: Path, url: str) -> Server:
             lines.append(stack.enter_context(Proxy(url, seed)))
             environment: Mapping[str, str] = {}
-            if with_clocks:
+            if "set clock" in kinds:
                 clocks.append(WallClock(home))
                 environment = clocks[-1].environment
-            options = ("--roles", roles[number])
+            options = ["--roles", roles[number]]
+            if "kill runner" in kinds:
+                shutil.copy(APP, home)
+                options += ["--app", f"{APP.stem}:app", "--runners", "2"]
             return Server(home, url=lines[-1].url, options=options, environment=environment)
 
         cluster = stack.enter_context(a_cluster(folder, seed, make))

@@ -143,6 +143,8 @@ def an_attempt_is_repeated_only_after_a_break(history: History) -> Iterator[str]
     although others have done it meanwhile.
     """
     rescues = {record.run_id: record.rescues for record in history.records}
+    functions = {job.job_id for job in history.jobs.values() if job.function}
+    in_runners = {record.run_id for record in history.records if record.job_id in functions}
     arrivals: dict[tuple[str, int], list[int]] = defaultdict(list)
     for seen in history.seen:
         arrivals[seen.run_id, seen.attempt].append(seen.at)
@@ -152,6 +154,8 @@ def an_attempt_is_repeated_only_after_a_break(history: History) -> Iterator[str]
             woke = any(each <= after <= each + AWAKE for each in history.wakings)
             if not broke and not woke:
                 yield f"sent twice: attempt {attempt} of {run_id}, {after - before} µs apart"
+        if run_id in in_runners:
+            continue  # what was in a runner that died is called again by its own node
         if len(times) - 1 > rescues.get(run_id, 0):
             yield f"sent {len(times)} times, not rescued as often: attempt {attempt} of {run_id}"
 

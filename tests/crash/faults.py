@@ -4,6 +4,8 @@ what the checker must know, and what a report counts.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
 import threading
 import time
@@ -12,9 +14,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from tests.crash.billing import runners_of
 from tests.crash.cluster import Cluster
 from tests.crash.history import SECOND
-from tests.crash.planning import CLOCK, DATABASE, LINE, PROCESS, Fault, Kind
+from tests.crash.planning import CLOCK, DATABASE, LINE, PROCESS, RUNNER, Fault, Kind
 from tests.support.disk import Disk
 from tests.support.faketime import WallClock
 from tests.support.proxy import Proxy
@@ -28,6 +31,7 @@ SLOW_S = (0.01, 0.3)
 ENDS = (0.001, 0.02)
 # What hung in a connection that was forgotten is noticed so much later.
 NOTICED_US = 20 * SECOND
+SUSPECTS_US = 20 * SECOND
 # Offsets of a wall clock: a moment, seconds, an hour, a day.
 OFFSETS_S = (0.7, -0.7, 4.0, -4.0, 30.0, -30.0, 3600.0, -3600.0, 86400.0, -86400.0)
 
@@ -70,13 +74,14 @@ class Faults:
         self._disk = ground.disk
         self._locks: dict[tuple[str, int], threading.Lock] = {
             (place, node): threading.Lock()
-            for place in (PROCESS, LINE, CLOCK, DATABASE)
+            for place in (PROCESS, RUNNER, LINE, CLOCK, DATABASE)
             for node in range(len(ground.cluster.nodes))
         }
         self._deeds: Mapping[str, Callable[[Fault], None]] = {
             "kill": self._kill,
             "stop": self._stop,
             "freeze": self._stop,
+            "kill runner": self._kill_runner,
             "drain": self._drain,
             "slow": self._slow,
             "reset": self._reset,
@@ -142,6 +147,20 @@ class Faults:
         victim.signal(signal.SIGSTOP)
         time.sleep(fault.lasts_s)
         self._cluster.wake(victim)
+
+    def _kill_runner(self, fault: Fault) -> None:
+        """By the kernel, or by a fault of its own: its node calls what was in it again, one by
+        one, which takes a new process each.
+        """
+        victim = self._cluster.nodes[fault.node]
+        found = runners_of(victim.process.pid) if victim.running else []
+        if not found:
+            return
+        how = signal.SIGKILL if fault.draw < 0.5 else signal.SIGSEGV
+        now = _now()
+        self._cluster.cuts.append((now, now + SUSPECTS_US))
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(found[int(fault.draw * 1_000) % len(found)], how)
 
     def _drain(self, fault: Fault) -> None:
         victim = self._cluster.nodes[fault.node]

@@ -24,7 +24,7 @@ class Pause:
 class Job:
     """What a job must come to. A recurring one was created at `created`; the request to pause it
     for good was sent at `pause_sent` and answered at `pause_answered`; `pauses` came before that.
-    `runs`: how many it has, if known.
+    `runs`: how many it has, if known. `function`: its runs are in processes that may die alone.
     """
 
     job_id: str
@@ -36,6 +36,7 @@ class Job:
     pause_sent: int = 0
     pause_answered: int = 0
     runs: int | None = None
+    function: bool = False
     pauses: tuple[Pause, ...] = ()
 
     def may_skip(self, due: int) -> bool:

@@ -36,9 +36,15 @@ class Kind:
     attempts: int = 1
     window_s: float | None = None
     runs: int | None = None
+    function: str | None = None
 
     def definition(self, name: str, receiver: Receiver) -> dict[str, Any]:
-        made = {"name": name, "handlerUrl": receiver.url + self.path, "retries": self.retries}
+        url = receiver.url + self.path
+        made: dict[str, Any] = {"name": name, "retries": self.retries}
+        if self.function is None:
+            made["handlerUrl"] = url
+        else:
+            made |= {"handler": self.function, "payload": {"url": url}}
         made |= {"backoff": BACKOFF, "catchUp": "all"}
         if self.every is not None:
             made["every"] = self.every
@@ -55,6 +61,7 @@ RARE = Kind(path="/ok", every=5)
 RETRIED = Kind(path="/fail-times/1", every=1, retries=2, attempts=2)
 FAILING = Kind(path="/status/500", every=2, retries=1, status="failed", attempts=2)
 SLOW = Kind(path="/slow/1.5", every=2)
+FUNCTION = Kind(path="/ok", every=1, function="chaos.call")
 TRIGGERED = Kind(path="/ok")
 ONE_OFF = Kind(path="/ok", runs=1)
 TRIGGERED_RETRIED = Kind(path="/fail-times/1", retries=2, attempts=2)
@@ -126,6 +133,7 @@ class Load:
             every=None if kind.every is None else kind.every * SECOND,
             created=instant_us(made["createdAt"]),
             runs=kind.runs,
+            function=kind.function is not None,
         )
         return job_id
 

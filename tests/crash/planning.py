@@ -33,7 +33,7 @@ class Kind:
     watched: bool = False
 
 
-PROCESS, LINE, CLOCK, DATABASE = "process", "line", "clock", "database"
+PROCESS, RUNNER, LINE, CLOCK, DATABASE = "process", "runner", "line", "clock", "database"
 BEYOND_S = (LEASE_S + 3.0, LEASE_S + 7.0)
 
 ON_POSTGRES: Mapping[str, Kind] = MappingProxyType(
@@ -61,6 +61,9 @@ ON_POSTGRES: Mapping[str, Kind] = MappingProxyType(
         ),
         "set clock": Kind(weight=4, place=CLOCK, lasts_s=(2.0, 12.0), rest_s=4.0),
     }
+)
+WITH_RUNNERS: Mapping[str, Kind] = MappingProxyType(
+    {"kill runner": Kind(weight=25, place=RUNNER, rest_s=1.5, strikes=True)}
 )
 ON_SQLITE: Mapping[str, Kind] = MappingProxyType(
     {

@@ -60,6 +60,7 @@ async def test_a_trigger_makes_a_run_that_is_due_at_once(api: Api):
         "rescues": 0,
         "version": 1,
         "redriveOf": None,
+        "backfillOf": None,
         "progress": None,
         "attempts": [
             {

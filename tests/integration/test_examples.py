@@ -26,6 +26,7 @@ EXAMPLES = sorted(path.name for path in (ROOT / "examples").iterdir() if path.is
 EXAMPLE_S = 50
 
 EXPECTED: dict[str, tuple[str, ...]] = {
+    "billing": (r"succeeded\n", r"succeeded\n", r"invoice of customer 7 for 2027-01: 9\.00"),
     "embedding": (r"hello ana", r"tick, attempt 1", r"drained"),
     "quickstart": (
         r"onthedot is ready",

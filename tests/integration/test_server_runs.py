@@ -12,6 +12,7 @@ from tests.support.rest import eventually, instant_us
 
 RUN_FIELDS = {
     "runId",
+    "backfillOf",
     "jobId",
     "status",
     "scheduledFor",

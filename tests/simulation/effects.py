@@ -117,7 +117,9 @@ def nobody_starts_without_a_heartbeat(books: Books) -> Iterator[str]:
 
 
 def a_start_is_repeated_only_in_need(books: Books) -> Iterator[str]:
-    """The same attempt again only after something befell whoever had started it."""
+    """The same attempt again only after something befell whoever had started it, or by one that a
+    stall held on the threshold.
+    """
     for run_id, starts in books.effects.items():
         by_attempt: dict[int, list[Effect]] = defaultdict(list)
         for effect in starts:
@@ -125,7 +127,7 @@ def a_start_is_repeated_only_in_need(books: Books) -> Iterator[str]:
         for attempt, same in by_attempt.items():
             for before, after in pairwise(same):
                 since, until = before.started_at - LEASE, after.started_at
-                if died_with(books.history, before, until):
+                if after.on_threshold or died_with(books.history, before, until):
                     continue
                 if not was_troubled(books.history, before.process, since, until):
                     yield f"repeated: attempt {attempt} of {run_id}, {before.name}, {after.name}"
