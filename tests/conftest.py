@@ -7,12 +7,23 @@ from pathlib import Path
 import pytest
 
 CRASHES = Path(__file__).parent / "crash"
+TIMED = ("test_cluster_freeze", "test_cluster_kill", "test_drain", "test_freeze", "test_kill")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A file stays together, and so do all crash suites: two of them at once would be fighting for
-    the processors that the promised times are about.
+    """A file stays together, and so do the crash suites: two of them at once would fight for the
+    processors. Those that measure how soon the work goes on come last, when most others are over.
     """
+    items.sort(key=_place)  # and otherwise the order stays
     for item in items:
-        together = "crash" if CRASHES in item.path.parents else str(item.path)
-        item.add_marker(pytest.mark.xdist_group(together))
+        together = "crash" if _place(item) != OTHERS else str(item.path)
+        item.add_marker(pytest.mark.xdist_group(f"{together} {_place(item)}"))
+
+
+FIRST, OTHERS, LAST = range(3)
+
+
+def _place(item: pytest.Item) -> int:
+    if CRASHES not in item.path.parents:
+        return OTHERS
+    return LAST if item.path.stem in TIMED else FIRST

@@ -54,7 +54,7 @@ def test_a_function_whose_runner_dies_is_lost_and_called_once(stage, tmp_path):
     assert (run["status"], run["reason"]) == ("lost", "outcome unknown")
     assert run["error"] == "its runner process was killed by SIGKILL"
     assert log.read_text() == "started\n"
-    assert "run.lost count=1" in stage.server.log_text()
+    eventually(lambda: "run.lost count=1" in stage.server.log_text(), "the event run.lost")
     assert b"onthedot_runs_lost_total 1.0" in stage.rest.get("/metrics").body
     [letter] = stage.rest.get("/v1/dead-letters").json["deadLetters"]
     assert letter["runId"] == run["runId"]

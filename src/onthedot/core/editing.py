@@ -212,9 +212,11 @@ def anchor_of(definition: Definition, now: Instant) -> Instant:
 
 def limited(definition: Definition, anchor: Instant, after: Instant) -> Definition:
     """With the instant of the last occurrence that `max_runs` allows, counted from now on."""
-    schedule = timetable(replace(definition, last_at=None))
+    if definition.last_at is not None:
+        definition = replace(definition, last_at=None)
+    schedule = None if definition.max_runs is None else timetable(definition)
     if definition.max_runs is None or schedule is None:
-        return definition if definition.last_at is None else replace(definition, last_at=None)
+        return definition
     last = due = schedule.after(after, anchor=anchor)
     for _ in range(definition.max_runs - 1):  # bounded at the door, by MAX_RUNS_MAX
         if due is None:

@@ -192,8 +192,9 @@ def timetable(definition: Definition) -> Timetable | None:
     if schedule is None or isinstance(schedule, Once):
         return None
     start, ends = definition.start_at, (definition.end_at, definition.last_at)
-    end = min((end for end in ends if end is not None), default=None)
-    return schedule if start is None and end is None else Within(schedule, start, end)
+    if start is None and ends == (None, None):
+        return schedule
+    return Within(schedule, start, min((end for end in ends if end is not None), default=None))
 
 
 LANE_MARK = "|"

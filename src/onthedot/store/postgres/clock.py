@@ -17,7 +17,7 @@ from onthedot.store.postgres.database import Connection, Database
 from onthedot.store.postgres.statements import SQL
 from onthedot.store.values import Lessee, Peeked
 
-NEAR_US = 250 * MILLISECOND
+NEAR_US = SECOND
 FAR_US = MINUTE
 SPLIT_AHEAD_US = 2 * MINUTE
 """A far slot is split at least so long before it begins."""
