@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from onthedot.core.firing import Plan
-from onthedot.core.instants import MILLISECOND, MINUTE, SECOND, Instant
+from onthedot.core.instants import MINUTE, SECOND, Instant
 from onthedot.core.model import Cut, Entry, LeasedRun, NewRun, Record, Rule
 from onthedot.errors import Taken
 from onthedot.store.codec import STATUS_CODES, rule_from, rule_text
