@@ -1,6 +1,7 @@
 """`python3 dev.py simulate`: many seeds on every core, one told as a story, or the power check.
 
-Progress goes to standard error; the last line on standard output is the summary.
+Progress goes to standard error; the last line on standard output is the summary. What was run is
+written to docs/internals/simulation-results.md, unless --results names another file, or `none`.
 """
 
 from __future__ import annotations
@@ -8,12 +9,16 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 
+from tests.simulation import results
+from tests.simulation.bugs import Bug
 from tests.simulation.history import History
 from tests.simulation.planted import BUGS
 from tests.simulation.planting import Hunt, hunt
@@ -26,32 +31,66 @@ SHOWN_MAX = 12
 PROGRESS_S = 5.0
 
 
+INTERRUPTED = 130
+
+
 @dataclass(slots=True)
 class Tally:
+    """What a run has come to so far. `failed`: the names of what did."""
+
+    what: str
+    kept_in: Path | None
+    commit: str = field(default_factory=results.commit)
+    begun: float = field(default_factory=time.monotonic)
     plays: int = 0
     virtual_s: float = 0.0
     starts: int = 0
-    failed: int = 0
+    faults: int = 0
+    failed: list[str] = field(default_factory=list)
+    interrupted: bool = False
 
     def add(self, report: Report) -> None:
         self.plays += 1
         self.virtual_s += report.virtual_s
         self.starts += report.starts
-        self.failed += bool(report.violations)
+        self.faults += report.faults
+        if report.violations:
+            self.failed.append(_named(report))
+
+    def keep(self, note: str = "") -> int:
+        """Write what was run, and say how much that makes in all; returns the exit code."""
+        if self.kept_in is not None and self.plays:
+            failed = f"failed: {', '.join(sorted(self.failed)[:SHOWN_MAX])}" if self.failed else ""
+            notes = ["interrupted" if self.interrupted else "", note, failed]
+            line = results.Line(
+                *(results.now(), self.commit, self.what, self.plays),
+                *(round(self.virtual_s / 3600, 1), self.starts, self.faults, len(self.failed)),
+                *(round(self.took_s / 60, 1), "; ".join(filter(None, notes))),
+            )
+            for sentence in results.add(self.kept_in, line):
+                print(f"in all: {sentence}")
+        return INTERRUPTED if self.interrupted else 1 if self.failed else 0
+
+    @property
+    def took_s(self) -> float:
+        return max(0.001, time.monotonic() - self.begun)
 
 
 def main(arguments: Sequence[str]) -> int:
     asked = _parser().parse_args(arguments)
-    if asked.planted:
-        return _hunt_all(asked.jobs)
+    kept = None if asked.results == results.NOWHERE else Path(asked.results)
+    if asked.planted is not None:
+        bugs = [bug for bug in BUGS if asked.planted in bug.name]
+        return _hunt_all(bugs, asked.jobs, Tally("planted bugs", kept))
     if asked.point:
         return _tell(run_point(point_named(asked.point)))
     if asked.points:
         points = short_points() if asked.points == "short" else every_point()
-        return _many(list(points), asked, "points")
+        return play_all(list(points), asked, Tally(f"points {asked.points}", kept))
     if asked.trace:
         return _tell(run_seed(asked.seed))
-    return _many(range(asked.seed, asked.seed + asked.seeds), asked, "seeds")
+    seeds = range(asked.seed, asked.seed + asked.seeds)
+    return play_all(seeds, asked, Tally(f"seeds {seeds.start} to {seeds.stop - 1}", kept))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -61,9 +100,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--trace", action="store_true", help="tell the story of --seed")
     parser.add_argument("--points", choices=("short", "all"), help="crash points instead of seeds")
     parser.add_argument("--point", metavar="NAME", help="tell the story of one crash point")
-    parser.add_argument("--planted", action="store_true", help="look for every planted bug")
+    parser.add_argument(
+        "--planted", nargs="?", const="", metavar="WORDS", help="look for planted bugs so named"
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at once")
     parser.add_argument("--stop", action="store_true", help="stop at the first failure")
+    parser.add_argument(
+        "--results", metavar="FILE", default=str(results.RESULTS), help="where to add a line"
+    )
     return parser
 
 
@@ -93,24 +137,34 @@ def _replay(report: Report) -> str:
     return f"python3 dev.py simulate --point {report.kinds[0]}"
 
 
-def _many(plays: Sequence[Play], asked: argparse.Namespace, what: str) -> int:
-    tally, begun, shown = Tally(), time.monotonic(), time.monotonic()
+def play_all(plays: Sequence[Play], asked: argparse.Namespace, tally: Tally) -> int:
+    """Play them, and keep what they came to, also of those before an interruption."""
+    try:
+        _play(plays, asked, tally)
+    except KeyboardInterrupt:
+        tally.interrupted = True
+    what = tally.what.split()[0]
+    code = tally.keep()
+    print(
+        f"{tally.plays} {what}, {tally.virtual_s / 3600:.1f} virtual hours, {tally.starts} starts,"
+        f" {tally.faults} faults, {len(tally.failed)} failed;"
+        f" {tally.plays / tally.took_s:.1f} {what} a second on {asked.jobs} cores"
+    )
+    return code
+
+
+def _play(plays: Sequence[Play], asked: argparse.Namespace, tally: Tally) -> None:
+    shown = time.monotonic()
     for report in reports(plays, asked.jobs):
         tally.add(report)
         if report.violations:
             _verdict(report)
             if asked.stop:
-                break
+                return
         if time.monotonic() - shown > PROGRESS_S:
             shown = time.monotonic()
-            rate = tally.plays / (shown - begun)
-            print(f"{tally.plays}/{len(plays)} {what}, {rate:.1f} a second", file=sys.stderr)
-    took = max(0.001, time.monotonic() - begun)
-    print(
-        f"{tally.plays} {what}, {tally.virtual_s / 3600:.1f} virtual hours, {tally.starts} starts,"
-        f" {tally.failed} failed; {tally.plays / took:.1f} {what} a second on {asked.jobs} cores"
-    )
-    return 1 if tally.failed else 0
+            rate = tally.plays / tally.took_s
+            print(f"{tally.plays}/{len(plays)}, {rate:.1f} a second", file=sys.stderr)
 
 
 def reports(plays: Sequence[Play], jobs: int) -> Iterator[Report]:
@@ -118,8 +172,12 @@ def reports(plays: Sequence[Play], jobs: int) -> Iterator[Report]:
     if jobs == 1:
         yield from map(_without_story, plays)
         return
-    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+    with multiprocessing.get_context("spawn").Pool(jobs, _leave_interrupts_to_us) as pool:
         yield from pool.imap_unordered(_without_story, plays, chunksize=4)
+
+
+def _leave_interrupts_to_us() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _without_story(play: Play) -> Report:
@@ -128,20 +186,25 @@ def _without_story(play: Play) -> Report:
     return report
 
 
-def _hunt_all(jobs: int) -> int:
-    missed = 0
+def _hunt_all(bugs: Sequence[Bug], jobs: int, tally: Tally) -> int:
     needed: list[int] = []
-    with ThreadPoolExecutor(jobs) as pool:  # each hunt is a process of its own
-        for found in pool.map(hunt, BUGS):
-            _tell_hunt(found)
-            missed += found.tries is None
-            needed += [found.tries] if found.tries is not None and found.of == "seeds" else []
+    try:
+        with ThreadPoolExecutor(jobs) as pool:  # each hunt is a process of its own
+            for found in pool.map(hunt, bugs):
+                _tell_hunt(found)
+                tally.plays += 1
+                if found.tries is None:
+                    tally.failed.append(found.bug.name)
+                elif found.of == "seeds":
+                    needed.append(found.tries)
+    except KeyboardInterrupt:
+        tally.interrupted = True
     needed.sort()
-    print(
-        f"{len(BUGS)} planted bugs, {missed} not found, {len(needed)} by seeds: median"
-        f" {needed[len(needed) // 2]}, most {needed[-1]}; the others by crash points"
-    )
-    return 1 if missed else 0
+    figures = f": median {needed[len(needed) // 2]}, most {needed[-1]}" if needed else ""
+    by_seeds = f"{len(needed)} by seeds{figures}; the others by crash points"
+    code = tally.keep(by_seeds)
+    print(f"{tally.plays} planted bugs, {len(tally.failed)} not found, {by_seeds}")
+    return code
 
 
 def _tell_hunt(found: Hunt) -> None:

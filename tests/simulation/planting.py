@@ -21,6 +21,7 @@ from tests.tidy.source import ROOT
 
 SOURCE = ROOT / "src" / "onthedot"
 SEEDS_MAX = 300
+ARGUMENTS = ("--stop", "--jobs", "1", "--results", "none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def hunt(bug: Bug, *, seeds: int = SEEDS_MAX) -> Hunt:
 
 def _search(bug: Bug, path: Path, of: str, where: list[str]) -> Hunt:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.simulation", "--stop", "--jobs", "1", *where],
+        [*(sys.executable, "-m", "tests.simulation"), *ARGUMENTS, *where],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(path)},
         capture_output=True,

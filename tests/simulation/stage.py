@@ -27,7 +27,9 @@ MISTAKES = re.compile(
 
 @dataclass(slots=True)
 class Report:
-    """What a play came to. `story` is all that happened, `history` what the outside saw of it."""
+    """What a play came to. `story` is all that happened, `history` what the outside saw of it,
+    `faults` how often something befell a process.
+    """
 
     seed: int | str
     kinds: tuple[str, ...]
@@ -37,6 +39,7 @@ class Report:
     history: History = field(repr=False)
     virtual_s: float = 0.0
     starts: int = 0
+    faults: int = 0
     turns: int = 0
 
 
@@ -74,6 +77,7 @@ def perform(
             history=world.history,
             virtual_s=loop.time(),
             starts=len(world.history.effects),
+            faults=len(world.history.troubles),
             turns=loop.turns,
         )
         api.hang_up_all()
