@@ -458,54 +458,52 @@ begin
   return next;
 end $$;
 
--- A run that is no occurrence. The tie-breaker begins at a number of the transaction, so that
--- callers in the same microsecond rarely try the same one; from_ is the microsecond to begin with.
-create function enqueue(
-  job_ bigint, due_ bigint, payload_ text, now_ bigint, from_ bigint
-) returns bigint language plpgsql as $$
-declare n integer := 1 + (pg_current_xact_id()::text::bigint % 1023)::integer; at_ bigint := from_; number bigint; j record;
+-- Runs that are no occurrences, in the given order, each in a microsecond of its own from from_ on, and
+-- all with the same tie-breaker. It begins at a number of the transaction, so that callers at the same
+-- time rarely try the same one; if one of the numbers is taken, all are tried with the next. Null if
+-- there is no such job.
+create function enqueue_many(
+  job_ bigint, dues_ bigint[], payloads_ text[], now_ bigint, from_ bigint
+) returns bigint[] language plpgsql
+set jit = off set enable_seqscan = off as $$
+declare n integer := 1 + (pg_current_xact_id()::text::bigint % 1023)::integer; first bigint; last bigint; j record;
 begin
   select version, lane, priority into j from job where id = job_ for key share;
   if not found then return null; end if;
   for i in 1 .. 100000 loop
-    number := (at_ << 10) | n;
-    if not exists (select from history where job = job_ and run = number)
-      and not exists (select from run where job = job_ and run = number)
-      and not exists (select from waiting where job = job_ and run = number) then
+    first := (from_ << 10) | n;
+    last := first + ((cardinality(dues_) - 1)::bigint << 10);
+    if not exists (select from history where job = job_ and run between first and last and run & 1023 = n)
+      and not exists (select from run where job = job_ and run between first and last and run & 1023 = n)
+      and not exists (select from waiting where job = job_ and run between first and last and run & 1023 = n) then
       begin
-        if due_ > now_ then
+        insert into run (job, run, version, lane, priority, due, at, attempt, rescues, fence, payload)
+        select job_, first + ((place - 1) << 10), j.version, j.lane, j.priority, due, due, 1, 0, 0, payload
+        from unnest(dues_, payloads_) with ordinality as asked(due, payload, place)
+        where due <= now_;
+        if now_ < any (dues_) then
           insert into waiting (job, run, version, lane, priority, due, at, attempt, rescues, fence, payload)
-          values (job_, number, j.version, j.lane, j.priority, due_, due_, 1, 0, 0, payload_);
-        else
-          insert into run (job, run, version, lane, priority, due, at, attempt, rescues, fence, payload)
-          values (job_, number, j.version, j.lane, j.priority, due_, due_, 1, 0, 0, payload_);
+          select job_, first + ((place - 1) << 10), j.version, j.lane, j.priority, due, due, 1, 0, 0, payload
+          from unnest(dues_, payloads_) with ordinality as asked(due, payload, place)
+          where due > now_;
         end if;
-        return number;
+        return array(select generate_series(first, last, 1024));
       exception when unique_violation then
         null;
       end;
     end if;
     n := n % 1023 + 1;
-    if i % 1023 = 0 then at_ := at_ + 1; end if;
+    if i % 1023 = 0 then from_ := from_ + cardinality(dues_); end if;
   end loop;
   raise exception 'no free number for job %', job_;
 end $$;
 
--- Runs in the given order; null if there is no such job.
-create function enqueue_many(
-  job_ bigint, dues_ bigint[], payloads_ text[], now_ bigint
-) returns bigint[] language plpgsql as $$
-declare numbers bigint[] := '{}'; last bigint := 0; number bigint;
-begin
-  for i in 1 .. cardinality(dues_) loop
-    -- Each begins a microsecond after the last one, so that numbers rise and none is looked for long.
-    number := enqueue(job_, dues_[i], payloads_[i], now_, greatest(now_, (last >> 10) + 1));
-    if number is null then return null; end if;
-    numbers := numbers || number;
-    last := number;
-  end loop;
-  return numbers;
-end $$;
+-- One of them.
+create function enqueue(
+  job_ bigint, due_ bigint, payload_ text, now_ bigint, from_ bigint
+) returns bigint language sql as $$
+  select (enqueue_many(job_, array[due_], array[payload_], now_, from_))[1]
+$$;
 
 -- Letters of a job become runs that do theirs again; runs_ null: the oldest ones. The caller holds the
 -- job's key share. A letter is locked before it goes: of two who want it, one finds it gone.

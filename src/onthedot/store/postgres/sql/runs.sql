@@ -1,5 +1,5 @@
 -- name: runs.enqueue
-select enqueue_many($1, $2, $3, $4)
+select enqueue_many($1, $2, $3, $4, $4)
 
 -- name: runs.insert_waiting
 insert into waiting (job, run, version, lane, priority, due, at, attempt, rescues, fence, payload, expires)
