@@ -168,7 +168,7 @@ REMOVALS = (
     ),
     Removal(
         what="the job's key share of an enqueue",
-        where="enqueue",
+        where="enqueue_many",
         text=" for key share",
         row=("delete", "held"),
         fault="is left behind by its job",
