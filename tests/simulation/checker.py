@@ -15,6 +15,7 @@ from tests.simulation.books import FOREVER, OVER, Books, JobBook, Version, open_
 from tests.simulation.effects import EFFECT_RULES
 from tests.simulation.failures import FAILURE_RULES
 from tests.simulation.history import History
+from tests.simulation.keeping import KEEPING_RULES
 from tests.simulation.oracle import instants, micros
 
 Seen = dict[str, Any]
@@ -30,9 +31,8 @@ def violations(history: History) -> list[str]:
     if not history.settled and not found:
         found.append("not drained: there is work left long after everything was healed")
     books = open_books(history)
-    return found + [
-        fault for rule in (*RULES, *EFFECT_RULES, *FAILURE_RULES) for fault in rule(books)
-    ]
+    rules = (*RULES, *EFFECT_RULES, *FAILURE_RULES, *KEEPING_RULES)
+    return found + [fault for rule in rules for fault in rule(books)]
 
 
 # Occurrences

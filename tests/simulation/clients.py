@@ -27,6 +27,7 @@ PAGERS = ({"url": "http://pager/ok"}, {"url": "http://pager/moody"})
 _QUICK = (1, 1.5, 2)
 _SLOW = (3.7, 5, 11, 30)
 ONCE = "at_most_once"
+EXACTLY = "exactly_once"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -160,7 +161,8 @@ class Customer(Client):
 
     async def create(self) -> None:
         token = self.token()
-        said = {"name": token, "payload": {"token": token}, **self._definition()}
+        definition = self._with_guarantee(self._definition())
+        said = {"name": token, "payload": {"token": token}, **definition}
         if self.chance.random() < 0.7:
             await self.insist("create", "POST", "/v1/jobs", said=said, key=f"key-{token}")
         else:
@@ -191,6 +193,8 @@ class Customer(Client):
         said = {**said, "name": self.token()}
         if job["guarantee"] == ONCE and "retries" in said:
             said["retries"] = 0  # more would be refused
+        if job["guarantee"] == EXACTLY and "handlerUrl" in said:
+            said = _as_function(said)
         asked = await self.ask(
             what, "PATCH", f"/v1/jobs/{name}", said=said, job_id=name, expected=job["version"]
         )
@@ -275,7 +279,6 @@ class Customer(Client):
             **(self._schedule() if chance.random() < 0.85 else {}),
             **self._handler(),
             "retries": chance.randint(0, 3),
-            **({"guarantee": ONCE, "retries": 0} if self._scruples.random() < 0.2 else {}),
             "timeout": chance.choice((1, 4, 8)),
             "backoff": {"initial": chance.choice((0.2, 1.0, 3.0)), "factor": 2, "max": 6},
             "catchUp": chance.choice(("latest", "latest", "all", "none")),
@@ -284,6 +287,12 @@ class Customer(Client):
             **({"onFailure": chance.choice(PAGERS)} if chance.random() < 0.5 else {}),
             **({"paused": True} if chance.random() < 0.1 else {}),
         }
+
+    def _with_guarantee(self, said: dict[str, Any]) -> dict[str, Any]:
+        draw = self._scruples.random()
+        if draw < 0.2:
+            return {**said, "guarantee": ONCE, "retries": 0}
+        return {**_as_function(said), "guarantee": EXACTLY} if draw < 0.4 else said
 
     def _schedule(self) -> dict[str, Any]:
         chance = self.chance
@@ -312,3 +321,11 @@ class Customer(Client):
     def _instant(self, in_s: float) -> str:
         at = EPOCH + timedelta(microseconds=self.world.now() + round(in_s * 1e6))
         return at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _as_function(said: dict[str, Any]) -> dict[str, Any]:
+    """A function in the place of the callback that does the same."""
+    others = {name: value for name, value in said.items() if name != "handlerUrl"}
+    if "handlerUrl" in said:
+        others["handler"] = said["handlerUrl"].removeprefix("http://handler/")
+    return others

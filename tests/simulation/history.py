@@ -72,6 +72,14 @@ class Told:
 
 
 @dataclass(slots=True)
+class Kept:
+    """What a function wrote in the transaction of its run, as it is found in the end."""
+
+    run_id: str
+    effect: str
+
+
+@dataclass(slots=True)
 class Trouble:
     """Something befell a process, at that microsecond of the simulation, for so long."""
 
@@ -92,6 +100,7 @@ class History:
     effects: list[Effect] = field(default_factory=list)
     asks: list[Ask] = field(default_factory=list)
     told: list[Told] = field(default_factory=list)
+    kept: list[Kept] = field(default_factory=list)
     troubles: list[Trouble] = field(default_factory=list)
     accidents: list[str] = field(default_factory=list)
     runner_deaths: dict[str, int] = field(default_factory=dict)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from tests.simulation.bugs import bug
 from tests.simulation.planted_failures import FAILURES
+from tests.simulation.planted_keeping import KEEPING
 
 RUNS_SQL = "store/sqlite/sql/runs.sql"
 NODES_SQL = "store/sqlite/sql/nodes.sql"
@@ -356,4 +357,4 @@ ATTEMPTS = (
     ),
 )
 
-BUGS = (*CLAIMS, *EDITS, *LEASES, *ATTEMPTS, *FAILURES)
+BUGS = (*CLAIMS, *EDITS, *LEASES, *ATTEMPTS, *FAILURES, *KEEPING)

@@ -21,6 +21,7 @@ from onthedot.roles.incarnation import Kit
 from onthedot.roles.notifier import Postbox
 from onthedot.roles.runners import EitherRunner
 from onthedot.roles.runners.functions import FunctionRunner
+from onthedot.roles.runners.transactions import Transactions
 from onthedot.store.values import NodeFacts
 from tests.simulation.history import Trouble
 from tests.simulation.line import Line, store_over
@@ -158,7 +159,12 @@ class Process:
 
     async def _open_functions(self) -> FunctionRunner:
         make_child = partial(SimulatedChild, self._callbacks.receiver, self)
-        return await FunctionRunner.open("simulated:app", RUNNERS, make_child=make_child)
+        return await FunctionRunner.open(
+            "simulated:app",
+            RUNNERS,
+            make_child=make_child,
+            transactions=Transactions(self.store, self.clock),
+        )
 
     def _settings(self) -> Settings:
         return replace(

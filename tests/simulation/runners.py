@@ -13,8 +13,11 @@ from collections.abc import Callable
 from contextvars import Context, copy_context
 from typing import TYPE_CHECKING
 
+from onthedot.errors import OnthedotError
 from onthedot.roles.runners.child import Child
-from onthedot.wire.pipe import Begin, End, Frames, FromRunner, Halt, Hello, frame, to_runner
+from onthedot.sdk.calling import Answer
+from onthedot.sdk.transaction import Asks, Transaction
+from onthedot.wire.pipe import Begin, End, Frames, FromRunner, Hello, Told, frame, to_runner
 from tests.simulation.loop import Life
 
 if TYPE_CHECKING:
@@ -27,6 +30,7 @@ DEADLY = ("deadly", "fragile")
 KINDS = ("ok", "failing", "second", "refusing", "flaky", "hanging", "stubborn", *DEADLY)
 SECONDS = (0.01, 0.1, 0.2, 0.5, 2.0, 6.0)
 FUNCTIONS = sorted(f"{kind}/{seconds}" for kind in KINDS for seconds in SECONDS)
+KEEP = "insert into kept (run_id, effect) values ($1, $2)"
 STUBBORN = 3.0
 """So many times longer than a callback a function takes to stop: some are killed for it."""
 
@@ -91,6 +95,7 @@ class Program:
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._effects: dict[int, Effect] = {}
         self._over = asyncio.Event()
+        self._asks = Asks(self.say)
 
     # What asyncio's process has
 
@@ -130,7 +135,9 @@ class Program:
             for message in to_runner(body):
                 if isinstance(message, Begin):
                     self._begin(message)
-                elif isinstance(message, Halt) and message.number in self._tasks:
+                elif isinstance(message, Told):
+                    self._asks.told(message)
+                elif message.number in self._tasks:
                     self._tasks[message.number].cancel()
 
     # Functions
@@ -147,8 +154,16 @@ class Program:
         deadly = kind == "deadly" or (kind == "fragile" and chance.random() < 0.5)
         as_if = f"ok/{amount}" if kind in DEADLY else begin.function
         end, seconds, stubborn_s = self._receiver.decide(f"http://handler/{as_if}", begin.attempt)
+        answer = Answer(None, effect.name)
+        if end != "ok":
+            answer = Answer(f"HTTP 500 {effect.name}", retryable=end != "refused")
         try:
             await asyncio.sleep(seconds)
+            if begin.fence is not None:
+                if deadly and chance.random() < 0.5:  # it asks, and may not hear the answer
+                    self.world.loop.call_later(chance.uniform(0, 0.01), self.die, -signal.SIGSEGV)
+                    deadly = False
+                answer = await self._keep(begin, effect, answer)
         except asyncio.CancelledError:
             if stubborn_s:
                 await asyncio.sleep(stubborn_s * STUBBORN)
@@ -157,10 +172,25 @@ class Program:
         if deadly:
             self.die(-signal.SIGSEGV)
             return
-        error = None if end == "ok" else f"HTTP 500 {effect.name}"
-        output = effect.name if end == "ok" else None
-        said = End(begin.number, error, output, retryable=end != "refused")
-        self._end(begin, effect, end, said)
+        if end == "ok" and answer.error is not None:
+            end = "failed"
+        self._end(begin, effect, end, End(begin.number, *answer[:3]))
+
+    async def _keep(self, begin: Begin, effect: Effect, answer: Answer) -> Answer:
+        """Write in the transaction of the run; what fails in there must leave nothing behind."""
+        started = max(begin.scheduled_for, self._process.clock.now())
+        ask = self._asks.of(begin.number, started)
+        transaction = Transaction(begin, started, ask=ask, database=None)
+        try:
+            async with transaction as connection:
+                await connection.execute(KEEP, begin.run_id, effect.name)
+                if answer.error is not None:
+                    raise InterruptedError
+        except InterruptedError:
+            pass
+        except OnthedotError as error:
+            answer = Answer(f"{error}")
+        return transaction.judged(answer)
 
     def _end(self, begin: Begin, effect: Effect, how: str, said: End) -> None:
         del self._tasks[begin.number], self._effects[begin.number]

@@ -149,6 +149,24 @@ async def quarantine_several(d: Director) -> None:
     await asyncio.sleep(6)
 
 
+async def write_exactly_once(d: Director) -> None:
+    job = await d.function("ok/0.5", guarantee="exactly_once")
+    for _ in range(2):
+        await d.trigger(job)
+    await d.trigger(await d.function("second/0.1", guarantee="exactly_once"))
+    await asyncio.sleep(2.5)
+
+
+async def write_and_die(d: Director) -> None:
+    job = await d.function("deadly/0.1", guarantee="exactly_once")
+    runs = [await d.trigger(job) for _ in range(3)]
+    for _ in range(5):  # whoever sees that it is over must be right
+        await asyncio.sleep(0.1)
+        for run in runs:
+            await d.ask("read", "GET", f"/v1/runs/{run}", run_id=run)
+    await asyncio.sleep(3.5)
+
+
 async def tell_who_asked(d: Director) -> None:
     job = await d.job("refusing/0.1", onFailure={"url": "http://pager/moody"})
     for _ in range(2):
@@ -279,6 +297,7 @@ SCENES: dict[str, Scene] = {
         *(delete_with_everything, rescue, start_at_most_once, drain, backlog),
         *(redrive_what_failed, dismiss_what_failed, tell_who_asked),
         *(call_functions, lose_a_runner, quarantine, quarantine_several),
+        *(write_exactly_once, write_and_die),
         *(catch_up_all, catch_up_latest, catch_up_none),
     )
 }

@@ -68,6 +68,7 @@ def perform(
             world.broken(f"stuck: {stuck}")
         for accident in (*loop.accidents, *loop.unheard()):
             world.broken(f"accident: {accident}")
+        world.history.kept = world.kept()
         report = Report(
             seed=seed,
             kinds=setting.kinds,

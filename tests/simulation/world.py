@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from onthedot.store.sqlite import INSTALLATION_BYTES
 from onthedot.store.sqlite.database import InlineDatabase
 from onthedot.store.sqlite.migrations import migrate
-from tests.simulation.history import Effect, History
+from tests.simulation.history import Effect, History, Kept
 from tests.simulation.loop import SECOND, SimulatedLoop
 from tests.simulation.pager import Pager
 
@@ -37,6 +37,7 @@ class World:
         self.pager = Pager(self)
         self.database = InlineDatabase()
         self.database.apply(lambda connection: migrate(connection, installation=INSTALLATION))
+        self.database._connection.execute("create table kept (run_id text, effect text)")
         self._hints = self.chance("hints")
 
     def chance(self, what: str) -> random.Random:
@@ -86,6 +87,13 @@ class World:
         self.database._connection.close()
 
     # Effects
+
+    def kept(self) -> list[Kept]:
+        """What functions have written beside our tables; one row each time that it was carried
+        out.
+        """
+        rows = self.database._connection.execute("select run_id, effect from kept order by rowid")
+        return [Kept(*row) for row in rows]
 
     def begin(self, effect: Effect) -> None:
         self.history.effects.append(effect)

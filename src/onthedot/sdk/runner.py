@@ -29,10 +29,9 @@ from onthedot.sdk.isolation import in_words as in_words_of
 from onthedot.sdk.isolation import leave_with_parent, limit_memory
 from onthedot.sdk.notes import Notes
 from onthedot.sdk.printing import capture, capture_logging
-from onthedot.sdk.transaction import Statements, Transaction
+from onthedot.sdk.transaction import Asks, Transaction
 from onthedot.wire.pipe import (
     Alive,
-    Asked,
     Begin,
     Blocked,
     End,
@@ -83,8 +82,7 @@ class Runner(asyncio.Protocol):
         self._said: list[FromRunner] = []
         self._transport: asyncio.Transport | None = None
         self._database = _database()
-        self._asked: dict[int, asyncio.Future[Told]] = {}
-        self._asks = 0
+        self._asks = Asks(self.say)
         self.beat = 0.0
 
     # What asyncio calls
@@ -107,7 +105,7 @@ class Runner(asyncio.Protocol):
                 if isinstance(message, Begin):
                     self._begin(message)
                 elif isinstance(message, Told):
-                    self._asked.pop(message.ask).set_result(message)
+                    self._asks.told(message)
                 elif message.number in self._tasks:
                     self._halt(message.number)
 
@@ -166,14 +164,7 @@ class Runner(asyncio.Protocol):
 
     def _stake(self, begin: Begin) -> Transaction:
         started = max(begin.scheduled_for, CLOCK.now())
-
-        def ask(completes: bool, statements: Statements) -> asyncio.Future[Told]:
-            self._asks += 1
-            answer = asyncio.get_running_loop().create_future()
-            self._asked[self._asks] = answer
-            self.say(Asked(begin.number, self._asks, completes, statements, started))
-            return answer
-
+        ask = self._asks.of(begin.number, started)
         return Transaction(begin, started, ask=ask, database=self._database)
 
     def _ended(self, number: int, task: asyncio.Task[End]) -> None:

@@ -5,6 +5,7 @@ server opens, statements are collected and carried out by it.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager
@@ -14,7 +15,7 @@ from onthedot.errors import Invalid, StatementFailed
 from onthedot.ids import parse_run_id
 from onthedot.sdk.calling import Answer
 from onthedot.store.transactions import Claim
-from onthedot.wire.pipe import Begin, Told
+from onthedot.wire.pipe import Asked, Begin, Told
 
 if TYPE_CHECKING:
     from onthedot.store.postgres.transacting import Transactions
@@ -31,6 +32,32 @@ _UNUSED = (
     "the function returned without having used ctx.transaction(), which its guarantee exactly_once"
     " needs: nothing ties what it did to the completion of the run"
 )
+
+
+class Asks:
+    """What the calls of a runner have asked the server for and wait for, on SQLite."""
+
+    def __init__(self, say: Callable[[Asked], None]) -> None:
+        self._say = say
+        self._waiting: dict[int, asyncio.Future[Told]] = {}
+        self._last = 0
+
+    def of(self, number: int, started: int) -> Ask:
+        """For the transaction of this call, which began then."""
+
+        def ask(completes: bool, statements: Statements) -> asyncio.Future[Told]:
+            self._last += 1
+            answer = self._waiting[self._last] = asyncio.get_running_loop().create_future()
+            self._say(Asked(number, self._last, completes, statements, started))
+            return answer
+
+        return ask
+
+    def told(self, message: Told) -> None:
+        """A call that was stopped meanwhile does not wait any more."""
+        answer = self._waiting.pop(message.ask)
+        if not answer.done():
+            answer.set_result(message)
 
 
 class Transaction:

@@ -12,18 +12,17 @@ import asyncio
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
-from onthedot.clock import SystemClock
 from onthedot.core.instants import SECOND
 from onthedot.core.outcomes import Result
 from onthedot.observe.events import log, warn
 from onthedot.roles.runners import Call, Done, Stop
 from onthedot.roles.runners.child import CannotLoad, Child
 from onthedot.roles.runners.transactions import Transactions
+from onthedot.roles.runners.watching import Under, Watch
 from onthedot.wire.pipe import Asked, Begin, Blocked, End, FromRunner, Halt, Said
 
 DEATHS_MAX = 3
@@ -34,29 +33,10 @@ RESTART_S = 0.5
 APART_MAX = 10
 """Calls with a process of their own at the same time; more of them wait for their turn."""
 
-SILENT_S = 2.0
 SLACK_S = 0.05
-CLOCK = SystemClock()
-
 
 MakeChild = Callable[[Callable[[Child, FromRunner], None], Callable[[Child], None]], Child]
 """A runner process to be started, given who hears what it says and who is told of its death."""
-
-
-@dataclass(slots=True)
-class _Under:
-    """A call that is under way, or waits for a runner of its own. `ends_at`: when a call with a
-    process of its own is killed.
-    """
-
-    call: Call
-    begin: Begin
-    done: Done
-    child: Child | None = None
-    deaths: int = 0
-    halted: bool = False
-    ends_at: float | None = None
-    timer: asyncio.TimerHandle | None = field(default=None)
 
 
 class FunctionRunner:
@@ -72,14 +52,15 @@ class FunctionRunner:
         self.count = count
         self._make_child = make_child
         self._children: list[Child] = []
-        self._calls: dict[int, _Under] = {}
-        self._unassigned: deque[_Under] = deque()
-        self._suspects: deque[_Under] = deque()
-        self._accused: _Under | None = None
+        self._calls: dict[int, Under] = {}
+        self._unassigned: deque[Under] = deque()
+        self._suspects: deque[Under] = deque()
+        self._accused: Under | None = None
         self._isolated: dict[str, int] = {}
         self._apart: set[int] = set()
-        self._outside: deque[_Under] = deque()
+        self._outside: deque[Under] = deque()
         self._last = 0
+        self._watch = Watch(self._calls)
         self._tasks: dict[asyncio.Task[None], None] = {}  # in the order in which they began
         self._closing = False
 
@@ -101,7 +82,7 @@ class FunctionRunner:
         runner.functions, runner.jobs = frozenset(hello.functions), hello.jobs
         runner._isolated = hello.isolated
         runner._children.append(first)
-        runner._spawn(runner._listen())
+        runner._spawn(runner._watch.listen())
         for _ in range(runner.count - 1):
             runner._spawn(runner._start_child())
         return runner
@@ -115,7 +96,7 @@ class FunctionRunner:
             *(run.attempt, run.due, handling.timeout_us, call.checkpoint),
             run.fence if handling.guarantee == "exactly_once" else None,
         )
-        under = _Under(call, begin, done)
+        under = Under(call, begin, done)
         self._calls[number] = under
         if handling.handler in self._isolated:
             under.ends_at = asyncio.get_running_loop().time() + handling.timeout_us / SECOND
@@ -139,7 +120,7 @@ class FunctionRunner:
 
     # Who calls what
 
-    def _assign(self, under: _Under) -> None:
+    def _assign(self, under: Under) -> None:
         """To the runner with the least to do, one that answers if there is such; if there is none,
         it waits for the next.
         """
@@ -150,14 +131,14 @@ class FunctionRunner:
         else:
             self._give(under, child)
 
-    def _give(self, under: _Under, child: Child) -> None:
+    def _give(self, under: Under, child: Child) -> None:
         under.child = child
         if not child.under_way:
             child.heard_at = asyncio.get_running_loop().time()
         child.under_way[under.begin.number] = under.begin
         child.say(under.begin)
 
-    def _halt(self, under: _Under) -> None:
+    def _halt(self, under: Under) -> None:
         if under.halted or under.begin.number not in self._calls:
             return
         under.halted = True
@@ -172,11 +153,11 @@ class FunctionRunner:
         child.say(Halt(under.begin.number))
         under.timer = loop.call_later(HALT_S, self._kill, under, child)
 
-    def _kill(self, under: _Under, child: Child) -> None:
+    def _kill(self, under: Under, child: Child) -> None:
         warn("run.killed", run=under.begin.run_id, function=under.begin.function, waited_s=HALT_S)
         child.kill()
 
-    def _end(self, under: _Under, result: Result | None) -> None:
+    def _end(self, under: Under, result: Result | None) -> None:
         del self._calls[under.begin.number]
         if under.timer is not None:
             under.timer.cancel()
@@ -195,7 +176,7 @@ class FunctionRunner:
 
     def _heard(self, child: Child, message: FromRunner) -> None:
         if isinstance(message, Blocked):
-            self._name(message)
+            self._watch.name(message)
             return
         if isinstance(message, Asked):
             self._spawn(self._answer(child, message))
@@ -211,48 +192,19 @@ class FunctionRunner:
             under.begin = msgspec.structs.replace(under.begin, checkpoint=message.checkpoint)
         under.call.noted(under.call.run, message)
 
-    def _name(self, blocked: Blocked) -> None:
-        """In the log, and in that of the run: whoever looks after it reads only that one."""
-        calls = [self._calls[number] for number in blocked.numbers if number in self._calls]
-        functions = ",".join(sorted({under.begin.function for under in calls}))
-        seconds = round(blocked.seconds, 1)
-        warn("runner.blocked", function=functions, seconds=seconds, where=blocked.where)
-        one_of = "" if len(calls) == 1 else f", or another of {functions},"
-        for under in calls:
-            words = f"this run{one_of} held up its process for {seconds} s: {blocked.where}"
-            self._remark(under, words)
-
-    def _remark(self, under: _Under, words: str) -> None:
-        said = Said(under.begin.number, [(CLOCK.now(), "warning", words)])
-        under.call.noted(under.call.run, said)
-
-    async def _listen(self) -> None:
-        """For runners that have fallen silent: something in them has the interpreter, and they
-        cannot even say so.
-        """
-        while not self._closing:  # bounded by the life of the worker
-            await asyncio.sleep(SILENT_S / 4)
-            now = asyncio.get_running_loop().time()
-            for child in dict.fromkeys(under.child for under in self._calls.values()):
-                if child is None or child.silent or not child.beats:
-                    continue
-                if now - child.heard_at > SILENT_S:
-                    self._fell_silent(child, now - child.heard_at)
-
-    def _fell_silent(self, child: Child, seconds: float) -> None:
-        child.silent = True
-        functions = ",".join(sorted({begin.function for begin in child.under_way.values()}))
-        warn("runner.silent", pid=child.pid, seconds=round(seconds, 1), functions=functions)
-        alone = len(child.under_way) == 1
-        who = "this run holds" if alone else f"one of the runs in it ({functions}) holds"
-        words = f"its process has not answered for {seconds:.1f} s: {who} the interpreter"
-        for number in child.under_way:
-            self._remark(self._calls[number], words)
-
     async def _answer(self, child: Child, asked: Asked) -> None:
         under = self._calls.get(asked.number)
-        if under is not None and under.child is child and self._transactions is not None:
-            child.say(await self._transactions.answer(under.call.run, asked))
+        if under is None or under.child is not child or self._transactions is None:
+            return
+        if asked.completes:
+            under.completing = True
+        told = await self._transactions.answer(under.call.run, asked)
+        if asked.completes:
+            under.completing, under.completed = False, told.error is None
+        child.say(told)
+        if under.bereft is not None and asked.number in self._calls:
+            self._suspect(under, *under.bereft)
+            self._try_next()
 
     def _died(self, child: Child) -> None:
         """Whoever was in it is a suspect, and is called again alone. One that has a process of its
@@ -273,8 +225,15 @@ class FunctionRunner:
         child.under_way.clear()
         self._try_next()
 
-    def _suspect(self, under: _Under, child: Child, alone: bool) -> None:
+    def _suspect(self, under: Under, child: Child, alone: bool) -> None:
         under.child = None
+        if under.completing:  # whether it was its last word is known in a moment
+            under.bereft = child, alone
+            return
+        under.bereft = None
+        if under.completed:
+            self._end(under, Result())
+            return
         if under.halted:
             self._end(under, None)
             return
@@ -300,7 +259,7 @@ class FunctionRunner:
                 self._apart.add(under.begin.number)
                 self._spawn(self._call_apart(under))
 
-    async def _call_apart(self, under: _Under) -> None:
+    async def _call_apart(self, under: Under) -> None:
         child = self._make_child(self._heard, self._died)
         number = under.begin.number
         try:
@@ -322,7 +281,7 @@ class FunctionRunner:
             self._accused = self._suspects.popleft()
             self._spawn(self._try(self._accused))
 
-    async def _try(self, under: _Under) -> None:
+    async def _try(self, under: Under) -> None:
         """Call it alone, in a runner of its own."""
         child = self._make_child(self._heard, self._died)
         try:
