@@ -131,14 +131,14 @@ EDITS = (
     ),
     bug(
         "what a pause held back is not recorded",
-        (EDITING, "record=None if still_paused else _skipped(standing)", "record=None"),
+        (EDITING, "record = None if still_paused else _skipped(standing)", "record = None"),
     ),
     bug(
         "an edit within a pause records it twice",
         (
             EDITING,
-            "record=None if still_paused else _skipped(standing)",
-            "record=_skipped(standing)",
+            "record = None if still_paused else _skipped(standing)",
+            "record = _skipped(standing)",
         ),
     ),
     bug(
@@ -196,8 +196,8 @@ LEASES = (
         ),
         (
             RUNS,
-            "    require_alive(db, node)\n    wishes = ",
-            "    wishes = ",
+            "    require_alive(db, node)\n    wishes, ",
+            "    wishes, ",
         ),
     ),
     bug(

@@ -46,8 +46,8 @@ FAILURES = (
         "a retry is told as a failure",
         (
             RUNS,
-            "            retries.append(final.retry_at)\n",
-            "            retries.append(final.retry_at)\n            failures.append(final)\n",
+            "            coming.append(final.retry_at)\n",
+            "            coming.append(final.retry_at)\n            failures.append(final)\n",
         ),
     ),
     bug(

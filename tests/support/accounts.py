@@ -12,7 +12,7 @@ from onthedot.core.editing import Change, Standing
 from onthedot.core.firing import Plan
 from onthedot.core.instants import MILLISECOND, SECOND, Instant
 from onthedot.core.model import Definition, Job, Once, is_occurrence
-from onthedot.core.schedules import Cron, Every
+from onthedot.core.schedules import Cron, Every, FixedDelay
 from onthedot.core.states import Status
 from onthedot.errors import Taken
 from onthedot.store.contract import Store
@@ -163,7 +163,7 @@ async def found(store: Store, clock: ManualClock, number: int, account: Account)
 def instants(job: Job, after: Instant, last: Instant) -> Iterator[Instant]:
     schedule = job.definition.schedule
     assert schedule is not None
-    assert not isinstance(schedule, Once)
+    assert not isinstance(schedule, Once | FixedDelay)
     due = schedule.after(after, anchor=job.anchor)
     while due is not None and due <= last:
         yield due

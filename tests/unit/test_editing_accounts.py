@@ -24,7 +24,7 @@ from onthedot.core.model import (
     occurrence,
     rule_of,
 )
-from onthedot.core.schedules import Cron, Every
+from onthedot.core.schedules import Cron, Every, FixedDelay
 
 START = parse_instant("2026-03-02T12:00:00.300Z", field="start")
 STEPS = [0, 300, 700, 1_000, 7_000, 59_000, 150_000]
@@ -254,6 +254,7 @@ def instants(job: Job, after: Instant, last: Instant) -> list[Instant]:
     schedule = job.definition.schedule
     if isinstance(schedule, Once):
         return [schedule.at] if after < schedule.at <= last else []
+    assert not isinstance(schedule, FixedDelay)
     found = []
     due = None if schedule is None else schedule.after(after, anchor=job.anchor)
     while schedule is not None and due is not None and due <= last:

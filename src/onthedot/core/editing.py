@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from onthedot.core.instants import Instant, format_instant
+from onthedot.core.chaining import Chain, Edited, edited_chain, first_chain, late_us, link_of
+from onthedot.core.instants import INSTANT_MAX, Instant, format_instant
 from onthedot.core.model import (
     Definition,
     Job,
@@ -21,7 +22,7 @@ from onthedot.core.model import (
     occurrence,
     timetable,
 )
-from onthedot.core.schedules import Every, Within, latest, span
+from onthedot.core.schedules import Every, FixedDelay, Within, latest, span
 from onthedot.core.states import Status
 from onthedot.errors import NeverFires
 
@@ -30,25 +31,37 @@ from onthedot.errors import NeverFires
 class Standing:
     """Where a job stands, read under the lock of its shard.
 
-    `horizon`: up to where the shard was claimed. `waiting`: its one-off run is still unclaimed.
+    `horizon`: up to where the shard was claimed. `waiting`: its one-off run is still unclaimed, or
+    the link of its `chain`, if it has a fixed delay; `live`: that link is claimed and not over.
     """
 
     job: Job
     horizon: Instant
     waiting: bool
     now: Instant
+    chain: Chain | None = None
+    live: bool = False
 
     @property
     def cut(self) -> Instant:
         """Never before the last one: a clock set back must not give an instant to two versions."""
         return max(self.horizon, self.now, self.job.since)
 
+    @property
+    def under_way(self) -> bool:
+        """Whether the link of the chain is the old version's to end: claimed, or due up to the
+        cut.
+        """
+        due = None if self.chain is None else self.chain.due
+        return due is not None and (self.live or (self.waiting and due <= self.cut))
+
 
 class Change(NamedTuple):
     """What is written. `job` None: deleted. `entry`: the first due instant of the new version in
     the clock.
 
-    `drop`: the one-off run of the old version, taken away; `run`: that of the new version.
+    `drop`: the one-off run of the old version, or its link, taken away; `run`: that of the new
+    version. `chain`: where its chain stands, if it has a fixed delay.
     """
 
     job: Job | None
@@ -57,6 +70,7 @@ class Change(NamedTuple):
     drop: int | None = None
     run: NewRun | None = None
     record: Record | None = None
+    chain: Chain | None = None
 
 
 def create(number: int, definition: Definition, *, now: Instant) -> Change:
@@ -73,6 +87,9 @@ def create(number: int, definition: Definition, *, now: Instant) -> Change:
         updated_at=now,
         skipping_from=now if definition.paused else None,
     )
+    if isinstance(definition.schedule, FixedDelay):
+        chain = first_chain(job, now)
+        return Change(job._replace(link=chain.due), cut=now, run=link_of(chain), chain=chain)
     if definition.paused:
         return Change(job=job, cut=now)
     return Change(job=job, cut=now, entry=first_entry(job, now), run=one_off(job, now))
@@ -89,8 +106,8 @@ def edit(standing: Standing, definition: Definition) -> Change:
     ahead = _one_off_ahead(standing) or (moved and not _is_ours(standing, definition))
     recurring = not isinstance(definition.schedule, Once)
     skipping_from = cut if definition.paused and (ahead or recurring) else None
-    same = timetable(definition) == timetable(old.definition)
-    still_paused = old.definition.paused and definition.paused and not moved and same
+    same = timetable(definition) == timetable(old.definition) and not begun
+    still_paused = old.definition.paused and definition.paused and same
     if still_paused:
         skipping_from = old.skipping_from  # one record a pause, however often the job is edited
     job = old._replace(
@@ -101,13 +118,24 @@ def edit(standing: Standing, definition: Definition) -> Change:
         updated_at=standing.now,
         skipping_from=skipping_from,
     )
+    record = None if still_paused else _skipped(standing)
+    if isinstance(definition.schedule, FixedDelay):
+        chained = _chained(standing, job)
+        return Change(
+            job=job._replace(link=chained.chain.due),
+            cut=cut,
+            drop=_dropped(standing),
+            run=chained.run,
+            record=record,
+            chain=chained.chain,
+        )
     return Change(
-        job=job,
+        job=job._replace(link=None),
         cut=cut,
         entry=None if definition.paused else first_entry(job, cut),
         drop=_dropped(standing),
         run=one_off(job, cut) if ahead and not definition.paused else None,
-        record=None if still_paused else _skipped(standing),
+        record=record,
     )
 
 
@@ -143,13 +171,7 @@ def one_off(job: Job, cut: Instant) -> NewRun | None:
     definition = job.definition
     if not isinstance(definition.schedule, Once):
         return None
-    at = definition.schedule.at
-    expires = None
-    if definition.catch_up == "none":
-        expires = max(at, cut) + definition.catch_up_window_us
-    elif definition.catching.age_us is not None:
-        late_us = max(definition.catching.age_us, definition.catch_up_window_us)
-        expires = max(at, cut) + late_us
+    at, late = definition.schedule.at, late_us(definition)
     return NewRun(
         job.id,
         occurrence(at),
@@ -159,17 +181,19 @@ def one_off(job: Job, cut: Instant) -> NewRun | None:
         at,
         at,
         None,
-        expires,
+        None if late is None else max(at, cut) + late,
     )
 
 
 def next_run_at(job: Job, now: Instant) -> Instant | None:
-    """The next due instant of a job as people see it; None when paused, over or without
-    schedule.
+    """The next due instant of a job as people see it; None when paused, over or without schedule,
+    and while a run is under way from whose end it will be counted.
     """
     definition = job.definition
     if definition.paused:
         return None
+    if isinstance(definition.schedule, FixedDelay):
+        return job.link if job.link is not None and job.link > now else None
     if isinstance(definition.schedule, Once):
         return definition.schedule.at if definition.schedule.at > now else None
     return first_entry(job, now)
@@ -186,12 +210,18 @@ def last_run_at(job: Job) -> Instant | None:
 
 def refuse_without_instant(definition: Definition, *, now: Instant) -> None:
     """A recurring schedule that yields no instant at all is refused at the door."""
-    schedule = timetable(definition)
-    if schedule is None or schedule.after(now, anchor=anchor_of(definition, now)) is not None:
+    schedule, end = timetable(definition), definition.end_at
+    if isinstance(definition.schedule, FixedDelay):
+        first = max(definition.start_at or 0, now + definition.schedule.delay_us)
+        if first <= (INSTANT_MAX if end is None else end):
+            return
+    elif schedule is None or schedule.after(now, anchor=anchor_of(definition, now)) is not None:
         return
-    if isinstance(schedule, Within) and schedule.end is not None:
+    if isinstance(schedule, Within):
+        end = schedule.end
+    if end is not None:
         raise NeverFires(
-            f"the schedule has no instant left until endAt, {format_instant(schedule.end)}",
+            f"the schedule has no instant left until endAt, {format_instant(end)}",
             hint="Give a later endAt. To stop the job, pause or delete it.",
             field="endAt",
         )
@@ -251,10 +281,17 @@ def _is_ours(standing: Standing, definition: Definition) -> bool:
     return schedule.after(new.at - 1, anchor=old.anchor) == new.at
 
 
+def _chained(standing: Standing, job: Job) -> Edited:
+    old, chain = standing.job.definition, standing.chain
+    return edited_chain(old, chain, job, standing.cut, under_way=standing.under_way)
+
+
 def _dropped(standing: Standing) -> int | None:
     """The waiting run that the new version replaces. One due up to the cut stays: it is the old
     version's.
     """
+    if standing.chain is not None:
+        return standing.chain.run if standing.waiting and not standing.under_way else None
     schedule = standing.job.definition.schedule
     if standing.waiting and isinstance(schedule, Once) and schedule.at > standing.cut:
         return occurrence(schedule.at)
@@ -267,10 +304,11 @@ def _skipped(standing: Standing) -> Record | None:
     schedule = job.definition.schedule
     if job.skipping_from is None or schedule is None:
         return None
-    if isinstance(schedule, Once):
-        if schedule.at > standing.cut:
+    if isinstance(schedule, Once | FixedDelay):
+        at = schedule.at if isinstance(schedule, Once) else _held_back(standing)
+        if at is None or at > standing.cut:
             return None
-        first = last = schedule.at
+        first = last = at
         count: int | None = 1
     else:
         due = first_entry(job, job.skipping_from)
@@ -282,3 +320,9 @@ def _skipped(standing: Standing) -> Record | None:
         assert held is not None, job
         first, last, count = held.first, held.last, held.count
     return Record(job.id, job.version, Status.SKIPPED, first, last, count, "paused")
+
+
+def _held_back(standing: Standing) -> Instant | None:
+    """The link that a pause holds back, if it does: one that is under way is not held back."""
+    chain = standing.chain
+    return None if chain is None or standing.under_way else chain.due

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from onthedot.core.instants import HOUR, MINUTE, SECOND, Instant
+from onthedot.core.schedules import FixedDelay, Timetable, Within
 from onthedot.core.schedules import Once as Once  # noqa: PLC0414  (a noun of the model, too)
 from onthedot.core.schedules import Schedule as Recurring
-from onthedot.core.schedules import Timetable, Within
 from onthedot.core.shifting import NO_SHIFT, Shift
 from onthedot.core.states import Status
 
@@ -50,7 +50,7 @@ def is_occurrence(run: int) -> bool:
     return run & NUMBER_MAX == 0
 
 
-Schedule = Recurring | Once | None
+Schedule = Recurring | Once | FixedDelay | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +133,7 @@ class Job(NamedTuple):
     `anchor` is the phase of an interval. The version accounts for what is due after `since`, and
     for nothing earlier. `skipping_from` is set while a pause holds occurrences
     back: all that fall due after it are skipped, and the ledger gets them when the pause ends.
+    `link`: the occurrence of a fixed delay that is to come or under way; None: there is none.
     """
 
     id: int
@@ -143,6 +144,7 @@ class Job(NamedTuple):
     created_at: Instant
     updated_at: Instant
     skipping_from: Instant | None = None
+    link: Instant | None = None
 
     @property
     def shard(self) -> int:
@@ -166,8 +168,8 @@ class Rule(NamedTuple):
 
 
 def rule_of(definition: Definition) -> Rule | None:
-    """The rule of a recurring job; None for a job without a clock entry (one-off, triggered
-    only).
+    """The rule of a recurring job; None for a job without a clock entry (one-off, fixed delay,
+    triggered only).
     """
     schedule = timetable(definition)
     if schedule is None:
@@ -187,9 +189,11 @@ def rule_of(definition: Definition) -> Rule | None:
 
 
 def timetable(definition: Definition) -> Timetable | None:
-    """When a recurring job is due: its schedule, between its first and its last instant."""
+    """When a recurring job is due: its schedule, between its first and its last instant. When one
+    with a fixed delay is due nobody can tell.
+    """
     schedule = definition.schedule
-    if schedule is None or isinstance(schedule, Once):
+    if schedule is None or isinstance(schedule, Once | FixedDelay):
         return None
     start, ends = definition.start_at, (definition.end_at, definition.last_at)
     if start is None and ends == (None, None):
@@ -200,20 +204,26 @@ def timetable(definition: Definition) -> Timetable | None:
 LANE_MARK = "|"
 """Between queue and function in the name of a lane; neither of them may contain it."""
 
+FIXED_DELAY_MARK = "|~"
+"""After the function in a lane whose runs may be links of a chain: who ends one looks for that."""
+
 AT_MOST_ONCE_MARK = "|!"
 """The end of a lane whose runs are started at most once; no function is called so."""
 
 
 def lane_of(definition: Definition) -> str:
     """What decides which workers may take a run, and how: its queue; if it calls a Python function,
-    the function, since not every worker has it; and whether it may be started at most once. So a
-    live run carries its guarantee without a column for it.
+    the function, since not every worker has it; whether the next one counts from its end; and
+    whether it may be started at most once. So a live run carries this without a column for it.
     """
-    lane = definition.queue
-    at_most_once = definition.guarantee == "at_most_once"
-    if definition.handler or at_most_once:
+    lane, marks = definition.queue, ""
+    if isinstance(definition.schedule, FixedDelay):
+        marks += FIXED_DELAY_MARK
+    if definition.guarantee == "at_most_once":
+        marks += AT_MOST_ONCE_MARK
+    if definition.handler or marks:
         lane += f"{LANE_MARK}{definition.handler}"
-    return lane + AT_MOST_ONCE_MARK if at_most_once else lane
+    return lane + marks
 
 
 def is_at_most_once(lane: str) -> bool:

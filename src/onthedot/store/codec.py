@@ -23,8 +23,8 @@ from onthedot.core.model import (
     Rule,
     Schedule,
 )
+from onthedot.core.schedules import FixedDelay, Within, from_spec, to_spec
 from onthedot.core.schedules import Schedule as Recurring
-from onthedot.core.schedules import Within, from_spec, to_spec
 from onthedot.core.shifting import Shift
 from onthedot.core.states import Status
 
@@ -151,13 +151,20 @@ def rule_from(text: str) -> Rule:
     return Rule(**values)
 
 
-def _schedule_spec(schedule: Recurring | Once) -> dict[str, str | int]:
-    return {"at": schedule.at} if isinstance(schedule, Once) else to_spec(schedule)
+def _schedule_spec(schedule: Recurring | Once | FixedDelay) -> dict[str, str | int]:
+    match schedule:
+        case Once():
+            return {"at": schedule.at}
+        case FixedDelay():
+            return {"fixed_delay": schedule.delay_us}
+    return to_spec(schedule)
 
 
 def _schedule_from(spec: dict[str, Any] | None) -> Schedule:
     if spec is None:
         return None
+    if "fixed_delay" in spec:
+        return FixedDelay(spec["fixed_delay"])
     return Once(spec["at"]) if "at" in spec else from_spec(spec)
 
 

@@ -30,7 +30,8 @@ _PROGRESS = msgspec.json.Decoder(Progress)
 
 
 def job_of(row: Sequence[Any]) -> Job:
-    number, version, definition, payload, anchor, since, skipping_from, created_at, updated_at = row
+    number, version, definition, payload, anchor, since, skipping_from, *rest = row
+    created_at, updated_at, link = rest
     return Job(
         id=number,
         version=version,
@@ -40,6 +41,7 @@ def job_of(row: Sequence[Any]) -> Job:
         skipping_from=skipping_from,
         created_at=created_at,
         updated_at=updated_at,
+        link=link,
     )
 
 

@@ -119,7 +119,7 @@ class Promoted:
 class Finished:
     """What became of outcomes. `repeated` ones were already in history under the same attempt and
     fence; `stale` ones came from an owner that no longer holds the run and changed nothing.
-    `retry_at` is the earliest instant of a retry among the accepted ones."""
+    `retry_at` is the earliest instant of a retry, or of the next link of a chain, after them."""
 
     accepted: int
     repeated: int

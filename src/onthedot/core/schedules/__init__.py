@@ -2,6 +2,7 @@
 
 from onthedot.core.schedules.cron import Cron
 from onthedot.core.schedules.every import EVERY_MIN, Every
+from onthedot.core.schedules.fixed_delay import FixedDelay
 from onthedot.core.schedules.once import Once
 from onthedot.core.schedules.preview import Coming, coming
 from onthedot.core.schedules.reading import read_cron, read_schedule
@@ -21,6 +22,7 @@ __all__ = [
     "DstGap",
     "DstOverlap",
     "Every",
+    "FixedDelay",
     "Once",
     "Repeat",
     "Schedule",

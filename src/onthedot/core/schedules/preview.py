@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Literal, NamedTuple
 
-from onthedot.core.instants import SECOND, Instant
+from onthedot.core.instants import INSTANT_MAX, SECOND, Instant
 from onthedot.core.schedules.cron import Cron
+from onthedot.core.schedules.fixed_delay import FixedDelay
 from onthedot.core.schedules.once import Once
 from onthedot.core.schedules.repeat import Repeat
 from onthedot.core.schedules.span import Timetable
@@ -15,7 +16,9 @@ from onthedot.core.schedules.wall import comes_twice
 from onthedot.core.schedules.within import Within
 from onthedot.core.schedules.zones import zone_of
 
-Mark = Literal["dstGap", "dstOverlapFirst", "dstOverlapSecond", "jitter", "spread", "last"]
+Mark = Literal[
+    "dstGap", "dstOverlapFirst", "dstOverlapSecond", "jitter", "spread", "last", "fixedDelay"
+]
 
 
 class Coming(NamedTuple):
@@ -27,11 +30,16 @@ class Coming(NamedTuple):
 
 
 def coming(
-    schedule: Timetable | Once | None, after: Instant, count: int, *, anchor: Instant
+    schedule: Timetable | Once | FixedDelay | None, after: Instant, count: int, *, anchor: Instant
 ) -> list[Coming]:
-    """The next occurrences strictly after an instant, at most `count`."""
+    """The next occurrences strictly after an instant, at most `count`. Of a fixed delay one, if no
+    run is under way: all others are counted from ends that nobody knows.
+    """
     if schedule is None:
         return []
+    if isinstance(schedule, FixedDelay):
+        due = after + schedule.delay_us
+        return [Coming(due, due, ("fixedDelay",))] if count and due <= INSTANT_MAX else []
     dues = islice(_dues(schedule, after, anchor), count)
     return [Coming(due, due, marks(schedule, due)) for due in dues]
 

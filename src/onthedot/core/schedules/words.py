@@ -9,6 +9,7 @@ from onthedot.core.durations import format_duration
 from onthedot.core.instants import DAY, HOUR, MINUTE, SECOND, Instant, format_instant
 from onthedot.core.schedules.cron import Cron
 from onthedot.core.schedules.every import Every
+from onthedot.core.schedules.fixed_delay import FixedDelay
 from onthedot.core.schedules.iso import repeat_text, step_text
 from onthedot.core.schedules.once import Once
 from onthedot.core.schedules.repeat import Repeat, Step
@@ -20,7 +21,10 @@ _UNITS: Final = ((DAY, "day"), (HOUR, "hour"), (MINUTE, "minute"), (SECOND, "sec
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def explain(schedule: Schedule | Once) -> str:
+AFTER_LAST: Final = "after the last run"
+
+
+def explain(schedule: Schedule | Once | FixedDelay) -> str:
     """One sentence in English: 'every 15 minutes', 'At 02:30 every day (Europe/Berlin)'.
 
     It has the zone at its end where a clock on the wall decides, and only there.
@@ -32,10 +36,12 @@ def explain(schedule: Schedule | Once) -> str:
             return _elapsed(schedule.every_us)
         case Once():
             return f"once at {format_instant(schedule.at)}"
+        case FixedDelay():
+            return f"{_counted(_amount_of(schedule.delay_us))} {AFTER_LAST} has ended"
     return _repeated(schedule)
 
 
-def normal_form(schedule: Schedule | Once) -> str:
+def normal_form(schedule: Schedule | Once | FixedDelay) -> str:
     """The text that says the same in the fewest words: cron, ISO 8601, or an instant."""
     match schedule:
         case Cron():
@@ -44,14 +50,20 @@ def normal_form(schedule: Schedule | Once) -> str:
             return step_text(Step(us=schedule.every_us))
         case Once():
             return format_instant(schedule.at)
+        case FixedDelay():
+            return f"{step_text(Step(us=schedule.delay_us))} {AFTER_LAST}"
     return repeat_text(schedule)
 
 
 def _elapsed(us: int) -> str:
+    return f"every {_amount_of(us)}"
+
+
+def _amount_of(us: int) -> str:
     for size, name in _UNITS:
         if us % size == 0:
-            return f"every {_amount(us // size, name)}"
-    return f"every {format_duration(us)}"
+            return _amount(us // size, name)
+    return format_duration(us)
 
 
 def _repeated(repeat: Repeat) -> str:
@@ -62,7 +74,7 @@ def _repeated(repeat: Repeat) -> str:
     if days:
         parts.append(_amount(*((days // 7, "week") if days % 7 == 0 else (days, "day"))))
     if us:
-        parts.append(_elapsed(us).removeprefix("every "))
+        parts.append(_amount_of(us))
     first, *others = parts
     said = " and ".join([f"every {first}", *(_counted(each) for each in others)])
     if repeat.step.is_elapsed:

@@ -8,6 +8,7 @@ from typing import Any
 import asyncpg
 
 from onthedot.core import editing
+from onthedot.core.chaining import Chain
 from onthedot.core.editing import Change, Standing
 from onthedot.core.firing import VersionRef
 from onthedot.core.instants import Instant
@@ -23,8 +24,10 @@ from onthedot.core.model import (
     rule_of,
     shard_of,
 )
+from onthedot.core.schedules import FixedDelay
 from onthedot.errors import KeyTaken
 from onthedot.store.codec import definition_text, handling_from
+from onthedot.store.postgres.chains import keep_chain, lock_chain
 from onthedot.store.postgres.clock import Clock, intern_rules, put_entries, record_ranges
 from onthedot.store.postgres.database import Connection, Database
 from onthedot.store.postgres.statements import SQL
@@ -195,6 +198,7 @@ async def _create_many(
     rows: list[tuple[Any, ...]] = []
     entries: list[Entry] = []
     runs: list[NewRun] = []
+    chains: list[Chain] = []
     for number, definition, needed in zip(numbers, definitions, wanted, strict=True):
         change = editing.create(number, definition, now=now)
         job = change.job
@@ -205,9 +209,12 @@ async def _create_many(
             entries.append(Entry(job.shard, change.entry, number, 1, rule))
         if change.run is not None:
             runs.append(change.run)
+        if change.chain is not None:
+            chains.append(change.chain)
     await db.copy_records_to_table("job", records=rows, columns=_JOB_COLUMNS)
     await put_entries(db, entries)
     await db.executemany(SQL["runs.insert_waiting"], runs)
+    await db.executemany(SQL["chains.put"], chains)
     return numbers
 
 
@@ -243,6 +250,9 @@ async def _change(
 
 async def _standing(db: Connection, job: Job, horizon: Instant, now: Instant) -> Standing:
     schedule = job.definition.schedule
+    if isinstance(schedule, FixedDelay):
+        chain, waiting, live = await lock_chain(db, job.id)
+        return Standing(job=job, horizon=horizon, waiting=waiting, now=now, chain=chain, live=live)
     run = occurrence(schedule.at) if isinstance(schedule, Once) else _NO_RUN
     waiting = await db.fetchval(SQL["jobs.is_waiting"], job.id, run)
     return Standing(job=job, horizon=horizon, waiting=waiting, now=now)
@@ -259,6 +269,8 @@ async def _end_version(db: Connection, old: Job, change: Change, armed: bool, no
         await record_ranges(db, [change.record], now)
     if change.drop is not None:
         await db.execute(SQL["runs.leave_waiting"], old.id, change.drop)
+    if change.job is not None and change.chain is None:
+        await db.execute(SQL["chains.drop"], old.id)
 
 
 async def _place(db: Connection, job: Job, change: Change) -> None:
@@ -268,8 +280,11 @@ async def _place(db: Connection, job: Job, change: Change) -> None:
         assert rule is not None, job
         number = (await intern_rules(db, [rule]))[rule]
         await put_entries(db, [Entry(job.shard, change.entry, job.id, job.version, number)])
-    if change.run is not None and not await is_taken(db, job.id, change.run.run):
-        await _insert_waiting(db, change.run)
+    run = change.run
+    if change.chain is not None:
+        run = await keep_chain(db, change.chain, run)
+    if run is not None and not await is_taken(db, job.id, run.run):
+        await _insert_waiting(db, run)
 
 
 async def is_taken(db: Connection, job: int, run: int) -> bool:
@@ -294,7 +309,7 @@ _JOB_COLUMNS = (
 
 
 def _row(job: Job, rule: int | None, armed: bool) -> tuple[Any, ...]:
-    number, version, definition, anchor, since, created_at, updated_at, skipping_from = job
+    number, version, definition, anchor, since, created_at, updated_at, skipping_from, _ = job
     return (
         number,
         version,

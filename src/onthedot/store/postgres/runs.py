@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from onthedot.core.instants import Instant
 from onthedot.core.model import Lanes, LeasedRun, Outcome, RunRef
 from onthedot.store.codec import STATUS_OF_CODE
+from onthedot.store.postgres.chains import go_on
 from onthedot.store.postgres.database import Connection, Database
 from onthedot.store.postgres.jobs import keep_answer, kept_answer
 from onthedot.store.postgres.statements import SQL
@@ -137,10 +138,12 @@ async def _cancel(db: Connection, job: int, run: int, now: Instant) -> CancelVer
     """Look in every place twice: a run may move from one to the next between two looks."""
     for _ in range(2):
         if await db.fetchval(SQL["runs.cancel_waiting"], job, run, now) is not None:
+            await go_on(db, job, run, now)
             return CancelVerdict.CANCELLED
         row = await db.fetchrow(SQL["runs.lock"], job, run)
         if row is not None and row[0] is None:
             await db.execute(SQL["runs.cancel_live"], job, run, now)
+            await go_on(db, job, run, now)
             return CancelVerdict.CANCELLED
         if row is not None:
             await db.execute(SQL["runs.ask"], row[0], job, run, _REASON)

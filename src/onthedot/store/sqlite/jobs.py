@@ -30,6 +30,7 @@ from onthedot.store.refusals import (
     version_conflict,
 )
 from onthedot.store.rows import job_of
+from onthedot.store.sqlite.chains import chain_of, keep_chain
 from onthedot.store.sqlite.clock import intern_rule
 from onthedot.store.sqlite.database import Database
 from onthedot.store.sqlite.outcomes import Held, end_unstarted, is_taken, record_ranges
@@ -187,6 +188,8 @@ def _change(
         record_ranges(db, [change.record], now)
     if change.drop is not None:
         db.execute(SQL["runs.leave_waiting"], (job, change.drop))
+    if change.chain is None:
+        db.execute(SQL["chains.drop"], (job,))
     if change.job is None:
         db.execute(SQL["jobs.delete_cuts"], (job,))
         _end_runs(db, job, now)
@@ -203,11 +206,14 @@ def _change(
 
 def _standing(db: sqlite3.Connection, job: Job, now: Instant) -> Standing:
     schedule = job.definition.schedule
-    run = occurrence(schedule.at) if isinstance(schedule, Once) else _NO_RUN
-    horizon, waiting = db.execute(
+    chain = chain_of(db, job.id)
+    link = _NO_RUN if chain is None or chain.run is None else chain.run
+    run = occurrence(schedule.at) if isinstance(schedule, Once) else link
+    horizon, waiting, live = db.execute(
         SQL["jobs.standing"], {"job": job.id, "run": run, "shard": job.shard}
     ).fetchone()
-    return Standing(job=job, horizon=horizon, waiting=bool(waiting), now=now)
+    waits, lives = bool(waiting), bool(live)
+    return Standing(job=job, horizon=horizon, waiting=waits, now=now, chain=chain, live=lives)
 
 
 def _place(db: sqlite3.Connection, job: Job, change: Change) -> None:
@@ -217,8 +223,11 @@ def _place(db: sqlite3.Connection, job: Job, change: Change) -> None:
         assert rule is not None, job
         row = (job.shard, change.entry, job.id, job.version, intern_rule(db, rule))
         db.execute(SQL["clock.put"], row)
-    if change.run is not None and not is_taken(db, job.id, change.run.run):
-        insert_waiting(db, change.run)
+    run = change.run
+    if change.chain is not None:
+        run = keep_chain(db, change.chain, run)
+    if run is not None and not is_taken(db, job.id, run.run):
+        insert_waiting(db, run)
 
 
 def insert_waiting(db: sqlite3.Connection, run: NewRun) -> None:

@@ -10,6 +10,7 @@ from onthedot.core.instants import Instant
 from onthedot.core.model import Record, occurrence
 from onthedot.core.states import Status
 from onthedot.store.codec import STATUS_CODES
+from onthedot.store.sqlite.chains import go_on
 from onthedot.store.sqlite.statements import SQL
 
 
@@ -54,7 +55,7 @@ def is_taken(db: sqlite3.Connection, job: int, run: int) -> bool:
 def end_unstarted(
     db: sqlite3.Connection, run: Held, status: Status, *, reason: str, now: Instant
 ) -> None:
-    """End a run that nobody is executing: its row goes, its fate is appended."""
+    """End a run that nobody is executing: its row goes, its fate is appended, a chain goes on."""
     db.execute(SQL["runs.leave_waiting"], (run.job, run.run))
     db.execute(SQL["runs.leave_live"], (run.job, run.run))
     db.execute(
@@ -66,6 +67,7 @@ def end_unstarted(
     )
     if run.owner is not None:
         db.execute(SQL["runs.drop_signal"], (run.owner, run.job, run.run))
+    go_on(db, run.job, run.run, now)
 
 
 def lose(db: sqlite3.Connection, run: Held, now: Instant) -> None:
@@ -79,6 +81,7 @@ def lose(db: sqlite3.Connection, run: Held, now: Instant) -> None:
     db.execute(SQL["outbox.note"], (run.job, run.run, run.attempt))
     db.execute(SQL["runs.leave_live"], (run.job, run.run))
     db.execute(SQL["runs.drop_signal"], (run.owner, run.job, run.run))
+    go_on(db, run.job, run.run, now)
 
 
 def signal_for(db: sqlite3.Connection, node: int, job: int, run: int) -> str | None:

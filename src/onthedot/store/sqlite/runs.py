@@ -20,6 +20,7 @@ from onthedot.core.notifying import FAILURES
 from onthedot.core.states import Status
 from onthedot.store.codec import RETRIED, STATUS_CODES, STATUS_OF_CODE
 from onthedot.store.refusals import no_such_run, run_over
+from onthedot.store.sqlite.chains import go_on, links_among
 from onthedot.store.sqlite.completing import complete, query
 from onthedot.store.sqlite.database import Database
 from onthedot.store.sqlite.enqueueing import enqueue
@@ -212,13 +213,16 @@ def _finish(
     db: sqlite3.Connection, node: int, outcomes: Sequence[Outcome], now: Instant
 ) -> Finished:
     require_alive(db, node)
-    wishes = bool(db.execute(SQL["runs.any_signal"]).fetchone()[0])
+    wishes, chains = map(bool, db.execute(SQL["runs.what_else"]).fetchone())
+    links = links_among(db, outcomes) if chains else set()
     plain: list[Outcome] = []
     rest: list[Outcome] = []
     for outcome in outcomes:
         is_plain = outcome.status is Status.SUCCEEDED and not wishes
+        is_plain = is_plain and not (links and outcome[:2] in links)
         (plain if is_plain else rest).append(outcome)
-    plainly, singly = _finish_plainly(db, node, plain), _finish_singly(db, node, rest, wishes)
+    plainly = _finish_plainly(db, node, plain)
+    singly = _finish_singly(db, node, rest, wishes, links)
     return Finished(
         plainly.accepted + singly.accepted,
         plainly.repeated + singly.repeated,
@@ -242,11 +246,16 @@ def _finish_plainly(db: sqlite3.Connection, node: int, outcomes: Sequence[Outcom
 
 
 def _finish_singly(
-    db: sqlite3.Connection, node: int, outcomes: Sequence[Outcome], wishes: bool
+    db: sqlite3.Connection,
+    node: int,
+    outcomes: Sequence[Outcome],
+    wishes: bool,
+    links: set[tuple[int, int]],
 ) -> Finished:
+    """One after the other. The end of a link makes the next one."""
     repeated = stale = 0
     history: list[tuple[object, ...]] = []
-    retries: list[Instant] = []
+    coming: list[Instant | None] = []
     failures: list[Outcome] = []
     for outcome in outcomes:
         key = {"job": outcome.job, "run": outcome.run, "node": node}
@@ -263,13 +272,17 @@ def _finish_singly(
         history.append(_history_row(final, row, node))
         if final.retry_at is not None:
             _wait_for_retry(db, final, row)
-            retries.append(final.retry_at)
-        elif final.status in FAILURES:
+            coming.append(final.retry_at)
+            continue
+        if final[:2] in links:
+            coming.append(go_on(db, final.job, final.run, final.finished))
+        if final.status in FAILURES:
             failures.append(final)
             _keep_dead_letter(db, final, row)
     db.executemany(SQL["runs.append"], history)
     note_failures(db, failures)
-    return Finished(len(history), repeated, stale, min(retries, default=None))
+    soonest = min((at for at in coming if at is not None), default=None)
+    return Finished(len(history), repeated, stale, soonest)
 
 
 def _is_recorded(db: sqlite3.Connection, outcome: Outcome) -> bool:

@@ -21,6 +21,7 @@ create type outcome as (
 );
 create type run_ref as (job bigint, run bigint, fence integer);
 create type version_ref as (job bigint, version integer);
+create type run_end as (job bigint, run bigint, ended bigint);
 create type run_note as (
   job bigint, run bigint, fence integer, attempt integer, number integer, at bigint, lines text,
   progress text, checkpoint text
@@ -112,6 +113,20 @@ create table cut (
   deleted boolean not null,
   primary key (job, version)
 );
+
+-- A fillfactor that keeps every update on its page: each turn of a chain is one.
+create table chain (
+  job bigint primary key,
+  run bigint,
+  version integer not null,
+  lane text not null,
+  priority smallint not null,
+  delay bigint not null,
+  late bigint,
+  ends bigint,
+  turns integer,
+  parked boolean not null
+) with (fillfactor = 70);
 
 create table aside (
   job bigint not null,

@@ -133,6 +133,66 @@ returns void language sql set jit = off set enable_seqscan = off as $$
   on conflict (job, run) do nothing
 $$;
 
+-- Whether a run of this lane may be the link of a chain, that is: its job has a fixed delay.
+create function is_chained(lane text) returns boolean language sql immutable parallel safe as $$
+  select split_part(lane, '|', 3) = '~'
+$$;
+
+-- Runs have ended, for good. Of those that are links of chains, the next ones are made; returns when the
+-- first of these is due. The caller has ended the link's row, so he has the lock that comes before the
+-- chain's. Whoever waits here for an edit finds the chain as that has left it, or no longer at this link.
+create function go_on(ends_ run_end[]) returns bigint language plpgsql
+set jit = off set enable_seqscan = off as $$
+declare c chain; e run_end; due_ bigint; soonest bigint;
+begin
+  foreach e in array ends_ loop
+    select * into c from chain where job = e.job and run = e.run for update;
+    continue when not found;
+    due_ := greatest(e.ended, c.run >> 10) + c.delay;
+    -- Another schedule of the job may have had this instant: then it is a microsecond later.
+    while exists (select from history where job = c.job and run = due_ << 10)
+      or exists (select from run where job = c.job and run = due_ << 10)
+      or exists (select from waiting where job = c.job and run = due_ << 10)
+    loop
+      due_ := due_ + 1;
+    end loop;
+    if c.turns = 0 or due_ > least(c.ends, 7258118399999999) then
+      due_ := null;
+    end if;
+    update chain set run = due_ << 10, turns = c.turns - (c.turns > 0)::integer where job = c.job;
+    if due_ is not null and not c.parked then
+      insert into waiting (job, run, version, lane, priority, due, at, attempt, rescues, fence, expires)
+      values (c.job, due_ << 10, c.version, c.lane, c.priority, due_, due_, 1, 0, 0, due_ + c.late);
+      soonest := least(soonest, due_);
+    end if;
+  end loop;
+  return soonest;
+end $$;
+
+-- Where the chain of a job stands, locked for an edit, and where its link is: waiting and unclaimed, or
+-- live. The link is locked before the chain, as by those who end it.
+create function lock_chain(job_ bigint) returns table (
+  job bigint, run bigint, version integer, lane text, priority smallint, delay bigint, late bigint,
+  ends bigint, turns integer, parked boolean, waiting boolean, live boolean
+) language plpgsql as $$
+#variable_conflict use_column
+declare c chain; number bigint;
+begin
+  for i in 1 .. 100 loop
+    select run into number from chain where job = job_;
+    perform from waiting where job = job_ and run = number for update;
+    perform from run where job = job_ and run = number for update;
+    select * into c from chain where job = job_ for update;
+    exit when c.run is not distinct from number;
+  end loop;
+  return query
+  select c.*,
+    exists (select from waiting w where w.job = job_ and w.run = c.run and w.attempt = 1),
+    exists (select from run r where r.job = job_ and r.run = c.run)
+      or exists (select from waiting w where w.job = job_ and w.run = c.run and w.attempt > 1)
+  where c.job is not null;
+end $$;
+
 -- Outcomes of many runs. Drives from the arrays with one index lookup each, takes the row lock there,
 -- and deletes by ctid. In two statements: whoever wrote to a row before we had its lock has committed
 -- by the time the second one begins. In one, a row that was just marked as started would be recorded
@@ -140,7 +200,7 @@ $$;
 create function finish(node_ bigint, outcomes_ outcome[])
 returns table (accepted bigint, repeated bigint, stale bigint, retry_at bigint) language plpgsql
 set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
-declare wishes boolean; tids tid[]; failures run_ref[];
+declare wishes boolean; tids tid[]; failures run_ref[]; links run_end[];
 begin
   perform require_alive(node_);
   select array_agg(r.tid order by g.place) into tids
@@ -192,11 +252,15 @@ begin
       error = excluded.error, payload = excluded.payload
   )
   select count(*), min(again),
-    array_agg((job, run, fence)::run_ref) filter (where status in ('failed', 'lost') and retry is null)
-  into accepted, retry_at, failures
+    array_agg((job, run, fence)::run_ref) filter (where status in ('failed', 'lost') and retry is null),
+    array_agg((job, run, finished)::run_end) filter (where again is null and is_chained(lane))
+  into accepted, retry_at, failures, links
   from settled;
   if failures is not null then
     perform note_failures(failures);
+  end if;
+  if links is not null then
+    retry_at := least(retry_at, go_on(links));
   end if;
   repeated := 0;
   if accepted < cardinality(outcomes_) then
@@ -222,6 +286,31 @@ create function is_at_most_once(lane text) returns boolean language sql immutabl
   select right(lane, 2) = '|!'
 $$;
 
+-- Links that nobody has claimed in time are missed, and their chains go on. Apart from the others that
+-- are missed, since hardly any is a link.
+create function miss_links(shard_ smallint, limit_ integer, now_ bigint) returns void language plpgsql as $$
+declare links run_end[];
+begin
+  with late as (
+    select job, run, fence, version, due, rescues
+    from waiting
+    where (job % 16)::smallint = shard_ and expires < now_ and attempt = 1 and is_chained(lane)
+    order by at
+    limit limit_
+    for update skip locked
+  ), gone as (
+    delete from waiting w using late l where w.job = l.job and w.run = l.run
+  ), past as (
+    insert into history (job, run, attempt, fence, version, status, due, finished, rescues, reason)
+    select job, run, 0, fence, version, 5, due, now_, rescues, 'nobody claimed it within its window, catchUp is none'
+    from late
+  )
+  select array_agg((job, run, now_)::run_end) into links from late;
+  if links is not null then
+    perform go_on(links);
+  end if;
+end $$;
+
 -- Waiting runs that come up: to the live ones, the first `own` of them leased; expired ones are missed.
 create function promote(
   shards_ smallint[], until_ bigint, node_ bigint, own integer, limit_ integer, now_ bigint,
@@ -232,17 +321,20 @@ returns table (
   attempt integer, rescues integer, fence integer, payload text, is_mine boolean
 ) language plpgsql as $$
 #variable_conflict use_column
-declare s smallint; latest bigint;
+declare s smallint; latest bigint; has_late boolean;
 begin
   perform require_alive(node_);
   -- An edit must know that the instant of a one-off is claimed, as it does of those in the clock.
   -- The shard is locked before the rows: an edit does it in this order too.
-  for s, latest in
-    select (w.job % 16)::smallint, max(w.at) from waiting w
+  for s, latest, has_late in
+    select (w.job % 16)::smallint, max(w.at), bool_or(w.expires < now_ and is_chained(w.lane)) from waiting w
     where w.at <= until_ and w.attempt = 1 and w.run % 1024 = 0 and (w.job % 16)::smallint = any(shards_)
     group by 1 order by 1
   loop
     update shard set horizon = greatest(horizon, latest) where id = s;
+    if has_late then
+      perform miss_links(s, limit_, now_);
+    end if;
   end loop;
   return query
   with coming as materialized (
@@ -373,13 +465,15 @@ begin
   insert into history (job, run, attempt, fence, version, status, due, finished, rescues, reason)
   select job, run, attempt, fence, version, 3, due, now_, rescues, 'job deleted'
   from (select * from waiting_ones union all select * from live_ones) ended;
+  -- After the rows, as everybody does: those who hold a link end it later, and find no chain.
+  delete from chain where job = job_;
 end $$;
 
 -- Runs that their owner no longer holds (`rescued`: it died; else it gave them back): anybody may
 -- lease them, unless somebody wants them to end. What a dead owner may have started, and is started
 -- at most once, ends as lost, whatever else was wished. Returns how many did.
 create function leave_owner(tids tid[], rescued boolean, now_ bigint) returns integer language plpgsql as $$
-declare lost integer := 0; refs run_ref[];
+declare lost integer := 0; refs run_ref[]; links run_end[];
 begin
   if rescued then
     with unknown as (
@@ -398,9 +492,15 @@ begin
     ), gone as (
       delete from run where ctid = any(array(select u.tid from unknown u))
     )
-    select count(*), array_agg((job, run, fence)::run_ref) into lost, refs from unknown;
+    select count(*), array_agg((job, run, fence)::run_ref),
+      array_agg((job, run, now_)::run_end) filter (where is_chained(lane))
+    into lost, refs, links
+    from unknown;
     if lost > 0 then
       perform note_failures(refs);
+    end if;
+    if links is not null then
+      perform go_on(links);
     end if;
   end if;
   with asked as (
@@ -412,8 +512,13 @@ begin
     select job, run, attempt, fence, version, 3, due, now_, owner, rescues, wish from asked
   ), unwished as (
     delete from signal s using asked a where s.node = a.owner and s.job = a.job and s.run = a.run
+  ), gone as (
+    delete from run where ctid = any(array(select a.tid from asked a))
   )
-  delete from run where ctid = any(array(select a.tid from asked a));
+  select array_agg((job, run, now_)::run_end) filter (where is_chained(lane)) into links from asked;
+  if links is not null then
+    perform go_on(links);
+  end if;
   update run set owner = null, fence = fence + 1, started = null, rescues = rescues + rescued::integer
   where ctid = any(tids);
   return lost;

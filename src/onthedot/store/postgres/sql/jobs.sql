@@ -10,7 +10,8 @@ where id = $1
 for share
 
 -- name: jobs.lock
-select id, version, definition, payload, anchor, since, skipping_from, created_at, updated_at, armed
+select id, version, definition, payload, anchor, since, skipping_from, created_at, updated_at,
+  (select run >> 10 from chain where chain.job = job.id), armed
 from job
 where id = $1
 for update
@@ -35,12 +36,14 @@ delete from job
 where id = any($1::bigint[])
 
 -- name: jobs.get
-select id, version, definition, payload, anchor, since, skipping_from, created_at, updated_at
+select id, version, definition, payload, anchor, since, skipping_from, created_at, updated_at,
+  (select run >> 10 from chain where chain.job = job.id)
 from job
 where id = $1
 
 -- name: jobs.page
-select id, version, definition, payload, anchor, since, skipping_from, created_at, updated_at
+select id, version, definition, payload, anchor, since, skipping_from, created_at, updated_at,
+  (select run >> 10 from chain where chain.job = job.id)
 from job
 where id < $1
 order by id desc
@@ -58,7 +61,8 @@ set lane = $2
 where job = $1
 
 -- name: jobs.keyed
-select id, version, definition, payload, anchor, since, skipping_from, created_at, updated_at
+select id, version, definition, payload, anchor, since, skipping_from, created_at, updated_at,
+  (select run >> 10 from chain where chain.job = job.id)
 from job
 where namespace = $1 and key = $2
 
@@ -157,14 +161,16 @@ where app = $1
   and not exists (select from job where id = declared.job)
 
 -- name: jobs.gone_of
-select j.id, j.version, j.definition, j.payload, j.anchor, j.since, j.skipping_from, j.created_at, j.updated_at
+select j.id, j.version, j.definition, j.payload, j.anchor, j.since, j.skipping_from, j.created_at, j.updated_at,
+  (select run >> 10 from chain where chain.job = j.id)
 from declared d
 join job j on j.id = d.job
 where d.app = $1 and d.gone_at is not null
 order by j.id desc
 
 -- name: jobs.undeclared
-select j.id, j.version, j.definition, j.payload, j.anchor, j.since, j.skipping_from, j.created_at, j.updated_at
+select j.id, j.version, j.definition, j.payload, j.anchor, j.since, j.skipping_from, j.created_at, j.updated_at,
+  (select run >> 10 from chain where chain.job = j.id)
 from declared d
 join job j on j.id = d.job
 where d.gone_at is not null

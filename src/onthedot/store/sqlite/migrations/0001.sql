@@ -70,6 +70,22 @@ create table cut (
   primary key (job, version)
 ) strict, without rowid;
 
+-- Where the chains of jobs with a fixed delay stand, and all that whoever ends a link must know. run: the
+-- link, to come or under way; null: the chain is over. late: one that is not claimed for so long is
+-- missed. turns: so many may follow. parked: the job is paused; the next link is only remembered.
+create table chain (
+  job integer primary key,
+  run integer,
+  version integer not null,
+  lane text not null,
+  priority integer not null,
+  delay integer not null,
+  late integer,
+  ends integer,
+  turns integer,
+  parked integer not null
+) strict;
+
 -- Entries that could not be fired, kept for people to look at.
 create table aside (
   job integer not null,

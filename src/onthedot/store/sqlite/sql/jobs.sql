@@ -20,12 +20,14 @@ delete from job
 where id = ?
 
 -- name: jobs.get
-select id, version, definition, payload, anchor, since, skipping_from, created_at, updated_at
+select id, version, definition, payload, anchor, since, skipping_from, created_at, updated_at,
+  (select run >> 10 from chain where chain.job = job.id)
 from job
 where id = ?
 
 -- name: jobs.page
-select id, version, definition, payload, anchor, since, skipping_from, created_at, updated_at
+select id, version, definition, payload, anchor, since, skipping_from, created_at, updated_at,
+  (select run >> 10 from chain where chain.job = job.id)
 from job
 where id < :before
 order by id desc
@@ -38,7 +40,9 @@ where id = ?
 
 -- name: jobs.standing
 select s.horizon,
-  exists (select 1 from waiting where job = :job and run = :run and attempt = 1)
+  exists (select 1 from waiting where job = :job and run = :run and attempt = 1),
+  exists (select 1 from run where job = :job and run = :run)
+    or exists (select 1 from waiting where job = :job and run = :run and attempt > 1)
 from shard s
 where s.id = :shard
 
@@ -54,7 +58,8 @@ set lane = ?2
 where job = ?1
 
 -- name: jobs.keyed
-select id, version, definition, payload, anchor, since, skipping_from, created_at, updated_at
+select id, version, definition, payload, anchor, since, skipping_from, created_at, updated_at,
+  (select run >> 10 from chain where chain.job = job.id)
 from job
 where namespace = ? and key = ?
 
@@ -133,14 +138,16 @@ where app = :app
   and not exists (select 1 from job where id = declared.job)
 
 -- name: jobs.gone_of
-select j.id, j.version, j.definition, j.payload, j.anchor, j.since, j.skipping_from, j.created_at, j.updated_at
+select j.id, j.version, j.definition, j.payload, j.anchor, j.since, j.skipping_from, j.created_at, j.updated_at,
+  (select run >> 10 from chain where chain.job = j.id)
 from declared d
 join job j on j.id = d.job
 where d.app = ? and d.gone_at is not null
 order by j.id desc
 
 -- name: jobs.undeclared
-select j.id, j.version, j.definition, j.payload, j.anchor, j.since, j.skipping_from, j.created_at, j.updated_at
+select j.id, j.version, j.definition, j.payload, j.anchor, j.since, j.skipping_from, j.created_at, j.updated_at,
+  (select run >> 10 from chain where chain.job = j.id)
 from declared d
 join job j on j.id = d.job
 where d.gone_at is not null

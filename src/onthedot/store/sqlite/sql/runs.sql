@@ -169,8 +169,10 @@ insert into signal (node, job, run, reason)
 values (?, ?, ?, ?)
 on conflict do nothing
 
--- name: runs.any_signal
-select exists (select 1 from signal)
+-- name: runs.what_else
+-- why: plain successes are finished without a look at each, unless somebody wishes one to end, or one
+-- may be the link of a chain
+select exists (select 1 from signal), exists (select 1 from chain)
 
 -- name: runs.signal_of
 select reason
