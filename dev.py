@@ -10,6 +10,8 @@
   python3 dev.py cron [PAIRS]      the long form of the cron tests, with 20000 pairs unless told
   python3 dev.py chaos ARGS...     real processes under random faults; --help tells: --minutes M, …
   python3 dev.py simulate ARGS...  the simulation; --help tells: --seeds N, --seed S --trace, …
+  python3 dev.py bench peers ARGS  others beside ours, on the same PostgreSQL; --help tells
+  python3 dev.py bench ARGS...     onthedot bench: throughput, lateness, scale, …
   python3 dev.py stranger          install into a clean environment and do what the README says
   python3 dev.py lint              set up, then check style, types and import directions
 
@@ -41,7 +43,10 @@ PIP_MIN = (22, 3)  # the first with `pip --python`
 FAST = ("tests/unit", "tests/tidy", "tests/contract", "tests/roles")
 LONG = {"crash": "30", "cron": "20000"}
 LONG_TEXTS = "1000000"
-COMMANDS = ("setup", "demo", "test", "crash", "chaos", "cron", "simulate", "stranger", "lint")
+COMMANDS = (
+    *("setup", "demo", "test", "crash", "chaos", "cron", "simulate", "bench"),
+    *("stranger", "lint"),
+)
 MODULES = {
     "chaos": "tests.crash.chaos",
     "simulate": "tests.simulation",
@@ -90,6 +95,11 @@ def main(arguments: Sequence[str]) -> int:
         )
         judges = sorted(map(str, found))
         return become([str(PYTHON), "-m", "pytest", "--timeout=0", "-n", "2", *judges])
+    if command == "bench" and rest[:1] != ["peers"]:
+        return become([script("onthedot"), "bench", *rest])
+    if command == "bench":
+        os.chdir(ROOT)
+        return become([str(PYTHON), "-m", "bench.peers", *rest[1:]])
     if command in MODULES:
         os.chdir(ROOT)
         return become([str(PYTHON), "-m", MODULES[command], *rest])

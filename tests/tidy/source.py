@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "src/onthedot/"
-MADE = {".git", ".venv", "node_modules", "__pycache__", "build", "dist"}
+MADE = {".git", ".venv", ".peers", "node_modules", "__pycache__", "build", "dist"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -12,7 +12,7 @@ from tests.tidy.source import ROOT, files, modules, parse
 
 SOURCE = modules("src/")
 TESTS = modules("tests/")
-EVERYTHING = [*SOURCE, *TESTS, *modules("dev.py")]
+EVERYTHING = [*SOURCE, *TESTS, *modules("bench/", "dev.py")]
 CLOCK_AND_CHANCE = ("clock.py", "ids.py")
 
 MACHINE_PATH = re.compile(r"(?<![\w.~])/(?:work|root|home|Users)/\w")

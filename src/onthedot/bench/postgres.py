@@ -68,6 +68,11 @@ class PostgresServer:
     def log(self) -> Path:
         return self.folder / "log"
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "it is not running"
+        return self._process.pid
+
     def url(self, database: str = "postgres") -> str:
         if self._tcp:
             place = f"{USER}:{self._password}@127.0.0.1:{self._port}"

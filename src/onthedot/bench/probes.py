@@ -103,8 +103,7 @@ class Meter:
 
     def _database(self) -> float | None:
         if self._server is not None:
-            family = [self._server, *_children(self._server)]
-            return sum(map(_processor_s, family)) + _reaped_s(self._server)
+            return family_s(self._server)
         for thread in threading.enumerate():
             if thread.name == "sqlite-write":
                 return _thread_s(thread)
@@ -116,6 +115,20 @@ def rss_mb(pid: int) -> float:
         return int((_PROC / str(pid) / "statm").read_text().split()[1]) * _PAGE_MB
     except OSError:  # no such process, or no such system
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+
+
+def family_s(pid: int) -> float:
+    """Processor time of a process and of all that it has started, those that have gone included."""
+    parents = {
+        int(entry.name): int(fields[1])
+        for entry in _PROC.iterdir()
+        if entry.name.isdigit() and (fields := _stat(int(entry.name)))
+    }
+    family, grown = {pid}, 0
+    while len(family) > grown:
+        grown = len(family)
+        family |= {child for child, parent in parents.items() if parent in family}
+    return sum(_processor_s(each) + _reaped_s(each) for each in family)
 
 
 def _postmaster(costs: Costs | None) -> int | None:
@@ -149,8 +162,3 @@ def _reaped_s(pid: int) -> float:
 def _thread_s(thread: threading.Thread) -> float | None:
     fields = _stat(os.getpid(), thread.native_id)
     return (int(fields[11]) + int(fields[12])) * _TICK_S if fields else None
-
-
-def _children(parent: int) -> list[int]:
-    pids = [int(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit()]
-    return [pid for pid in pids if (fields := _stat(pid)) and int(fields[1]) == parent]
