@@ -94,6 +94,7 @@ async def test_a_postgresql_of_a_bench_is_emptied_for_the_next_one(onthedot):
 
 BENCHES = {
     "lateness": ("--rate", "100", "--seconds", "1"),
+    "herd": ("--jobs", "1000"),
     "enqueue": ("--runs", "1000", "--seconds", "1"),
     "http": ("--jobs", "1000", "--seconds", "1"),
     "scale": ("--schedules", "1000", "--seconds", "1"),

@@ -103,6 +103,25 @@ def lateness(handler: Kind, seconds: float, rate: int, **place: Any) -> int:
 @bench.command()
 @_shared
 @_HANDLER
+@click.option("--jobs", type=click.IntRange(1_000, 1_000_000), default=100_000, show_default=True)
+def herd(handler: Kind, jobs: int, **place: Any) -> int:
+    """Let many jobs fall due at one instant, beside others that fall due every second.
+
+    \b
+    Examples:
+      onthedot bench herd --store postgres
+    """
+    from onthedot.bench.herd import measure
+
+    async def measured(store: Store, clock: Clock, called: Opened) -> Found:
+        return await measure(store, clock, called, crowd=jobs, say=_say)
+
+    return _bench(_at(measured, handler, noting=True), **place)
+
+
+@bench.command()
+@_shared
+@_HANDLER
 @_seconds(10)
 @click.option(
     "--schedules", type=click.IntRange(1_000, 100_000_000), default=1_000_000, show_default=True
