@@ -111,6 +111,42 @@ def test_every_bench_has_the_same_figures_and_counts_its_ledger(onthedot, name):
     assert (figures["lost"], figures["recordedTwice"]) == (0, 0)
 
 
+async def test_several_nodes_share_the_work_and_lose_nothing(onthedot):
+    server = shared(max(programs()))
+    name = await bare_database(server)
+    try:
+        there = ("--store", "postgres", "--database", server.url(name))
+        done = onthedot.ok(
+            "bench", "throughput", "--nodes", "2", "--handler", "none", *SMALL, *there
+        )
+        connection = await asyncpg.connect(server.url(name))
+        nodes = await connection.fetchval("select count(distinct node) from history")
+        await connection.close()
+    finally:
+        await drop_database(server, name)
+
+    assert done.json.keys() >= KEYS
+    assert (done.json["nodes"], nodes) == (2, 2)
+    assert (done.json["lost"], done.json["recordedTwice"]) == (0, 0)
+    assert done.json["runs"] > 0
+
+
+def test_several_nodes_need_postgresql(onthedot):
+    done = onthedot("bench", "throughput", "--nodes", "2", *SMALL)
+
+    assert done.code == 2
+    assert "Add --store postgres." in done.err
+
+
+def test_several_numbers_of_schedules_are_a_row_each(onthedot):
+    many = ("--schedules", "1000", "--schedules", "2000", "--handler", "none", "--seconds", "1")
+
+    rows = onthedot.ok("bench", "scale", *many, "--json").json
+
+    assert [row["schedules"] for row in rows] == [1_000, 2_000]
+    assert all(row.keys() >= {*KEYS, "pageOfJobsMs", "schedulesLoadedPerSecond"} for row in rows)
+
+
 def test_a_bench_never_shows_the_password_of_its_database(onthedot):
     url = "postgresql://ana:s3cret@127.0.0.1:1/bench"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
@@ -11,16 +12,19 @@ from itertools import islice
 from onthedot.bench.handlers import Opened
 from onthedot.bench.population import Dues
 from onthedot.clock import Clock
+from onthedot.core.firing import AHEAD
 from onthedot.core.instants import DAY, SECOND, Instant
 from onthedot.core.model import Definition
 from onthedot.core.schedules import Cron, Every
 from onthedot.ids import SystemChance
 from onthedot.roles.incarnation import Incarnation, Kit, join
+from onthedot.roles.scheduler import SCAN_S
 from onthedot.store.contract import Store
 from onthedot.store.values import NodeFacts
 
 CHUNK = 20_000
 SLOTS = 2_000
+SCAN_US = int(SCAN_S * SECOND)
 QUIET_S = 0.2
 QUIET_LOOKS = 8
 SETTLE_S = 120.0
@@ -55,9 +59,11 @@ class TurnedClock:
 class BenchNode:
     """One node, scheduler and worker in one process, as `onthedot serve` runs them."""
 
-    def __init__(self, incarnation: Incarnation, called: Opened) -> None:
+    def __init__(self, incarnation: Incarnation, called: Opened, clock: Clock) -> None:
         self.incarnation = incarnation
         self._called = called
+        self._clock = clock
+        self._seen = clock.now()
         self._stop = asyncio.Event()
         self._working = asyncio.create_task(
             incarnation.run(self._stop, grace_us=SECOND), name="bench-node"
@@ -76,7 +82,7 @@ class BenchNode:
         facts = NodeFacts(
             boot_id="bench",
             host="bench",
-            pid=1,
+            pid=os.getpid(),
             roles=roles,
             slots=slots,
             version="bench",
@@ -91,20 +97,40 @@ class BenchNode:
             lanes=called.lanes,
             retention_us=30 * DAY,
         )
-        return cls(await join(kit), called)
+        return cls(await join(kit), called, clock)
 
     @property
     def is_over(self) -> bool:
         return self._working.done()
 
+    @property
+    def claimed_until(self) -> Instant:
+        return self.incarnation.scheduler.claimed_until
+
+    @property
+    def called(self) -> int:
+        return len(self._called.runner.calls)
+
+    def has_nearly_done(self, unstarted: int, unrecorded: int) -> bool:
+        node = self.incarnation
+        return node.unstarted < unstarted and node.unfinished < unrecorded
+
+    def follow(self) -> None:
+        """Time has gone on."""
+        now = self._clock.now()
+        if now != self._seen:
+            self._seen = now
+            self.incarnation.worker.starting.nudge()
+        if self.claimed_until - now < AHEAD - SCAN_US:
+            self.incarnation.scheduler.loop.nudge()
+
     async def settle(self, *, within_s: float = SETTLE_S) -> None:
         """Until nothing more is called and nothing is in hand."""
         end, called, quiet = time.perf_counter() + within_s, -1, 0
-        calls = self._called.runner.calls
         while quiet < QUIET_LOOKS and time.perf_counter() < end and not self.is_over:
-            still = called == len(calls) and not self.incarnation.unfinished
+            still = called == self.called and not self.incarnation.unfinished
             quiet = quiet + 1 if still else 0
-            called = len(calls)
+            called = self.called
             self.nudge()
             await asyncio.sleep(QUIET_S)
 

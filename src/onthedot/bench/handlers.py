@@ -26,6 +26,7 @@ from onthedot.roles.runners.http import HttpRunner
 
 Kind = Literal["none", "function", "http"]
 KINDS: tuple[Kind, ...] = ("none", "function", "http")
+NOTHING = "bench.nothing"
 SUCCESS = Result()
 _NOTE = 8
 
@@ -84,6 +85,11 @@ class Opened:
         return sorted(at + wall - due / SECOND for due, at in part)
 
 
+def handler_of(kind: Kind) -> Handler:
+    """What jobs call that every process can reach."""
+    return Handler(function=NOTHING) if kind == "function" else NOBODY
+
+
 @asynccontextmanager
 async def opened(kind: Kind, *, noting: bool = False) -> AsyncIterator[Opened]:
     """`noting`: whoever is called writes down how late it was."""
@@ -101,7 +107,7 @@ async def opened(kind: Kind, *, noting: bool = False) -> AsyncIterator[Opened]:
 @asynccontextmanager
 async def _functions(notes: Path | None) -> AsyncIterator[Opened]:
     runner = await FunctionRunner.open("onthedot.bench.app:app")
-    function = "bench.noting" if notes else "bench.nothing"
+    function = "bench.noting" if notes else NOTHING
     lanes = Lanes((), runner.functions)
     try:
         handler = Handler(function=function)

@@ -68,7 +68,7 @@ def timer_floor(spent: Spent) -> Iterator[None]:
 
 
 class Meter:
-    """Reads what was spent since it was made. `runners`: the processes that run functions."""
+    """Reads what was spent since it was made. `runners`: the processes that do our work."""
 
     def __init__(self, before: Costs | None, runners: list[int]) -> None:
         self._before = before
@@ -99,7 +99,7 @@ class Meter:
             spent.costs = after - self._before
 
     def _python(self) -> float:
-        return time.process_time() + sum(map(_processor_s, self._runners))
+        return time.process_time() + sum(map(family_s, self._runners))
 
     def _database(self) -> float | None:
         if self._server is not None:

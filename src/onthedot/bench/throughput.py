@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import time
+from typing import Protocol
 
 from onthedot.bench.driving import BenchNode, Progress, TurnedClock, load
 from onthedot.bench.figures import Found, Ledger
 from onthedot.bench.handlers import Opened
-from onthedot.bench.population import Dues, definitions
+from onthedot.bench.population import definitions
 from onthedot.bench.probes import Meter, Spent, timer_floor
-from onthedot.core.firing import AHEAD
-from onthedot.core.instants import SECOND
-from onthedot.roles.scheduler import SCAN_S
+from onthedot.core.instants import SECOND, Instant
 from onthedot.store.contract import Store
 
 UNSTARTED_MAX = 500
@@ -29,8 +28,27 @@ PACE_MAX = 100_000
 """No faster than so many runs a second, however quick the node is."""
 
 WATCH_S = 0.001
-SCAN_US = int(SCAN_S * SECOND)
 EDGE_S = 10.0
+
+
+class Driven(Protocol):
+    """One node or several. `follow`: time has gone on."""
+
+    @property
+    def is_over(self) -> bool: ...
+    @property
+    def claimed_until(self) -> Instant: ...
+    @property
+    def called(self) -> int: ...
+    def has_nearly_done(self, unstarted: int, unrecorded: int) -> bool: ...
+    def follow(self) -> None: ...
+
+
+class Hands(Protocol):
+    """Of a clock."""
+
+    def now(self) -> Instant: ...
+    def turn(self, by_us: int) -> None: ...
 
 
 async def measure(
@@ -48,7 +66,7 @@ async def measure(
     dues = await load(store, definitions(jobs, called.handler), next_chunk, say)
     load_s = time.perf_counter() - began
     node = await BenchNode.start(store, clock, called)
-    drive = _Drive(node, clock, called, dues, say)
+    drive = Drive(node, clock, dues.rate(), say)
     meter, spent = await Meter.begin(store, called.runners), Spent()
     with timer_floor(spent):
         runs, took = await drive.run(seconds)
@@ -69,52 +87,48 @@ async def measure(
         more={
             "schedules": jobs,
             "schedulesLoadedPerSecond": round(jobs / load_s),
-            "firstTenSecondsPerSecond": round(drive.rate(0.0, EDGE_S)),
-            "lastTenSecondsPerSecond": round(drive.rate(took - EDGE_S, took)),
+            **drive.edges(took),
         },
     )
 
 
-class _Drive:
+class Drive:
     """Lets time go on as fast as the node can follow: while what has fallen due is nearly done, and
     never beyond what was claimed.
     """
 
-    def __init__(
-        self, node: BenchNode, clock: TurnedClock, called: Opened, dues: Dues, say: Progress
-    ) -> None:
+    def __init__(self, node: Driven, clock: Hands, rate: float, say: Progress) -> None:
         self._node = node
         self._clock = clock
-        self._calls = called.runner.calls
-        self._rate = max(1.0, dues.rate())
+        self._rate = max(1.0, rate)
         self._say = say
         self._seen: list[tuple[float, int]] = []
 
     async def run(self, seconds: float) -> tuple[int, float]:
         """How many runs were started, in how long."""
-        scheduler = self._node.incarnation.scheduler
+        node = self._node
         began = turned = said = time.perf_counter()
-        while (now := time.perf_counter()) < began + seconds and not self._node.is_over:
-            ahead = scheduler.claimed_until - self._clock.now()
-            if ahead > 0 and self._is_nearly_done():
+        while (now := time.perf_counter()) < began + seconds and not node.is_over:
+            ahead = node.claimed_until - self._clock.now()
+            if ahead > 0 and node.has_nearly_done(UNSTARTED_MAX, UNRECORDED_MAX):
                 pace = (now - turned) * PACE_MAX / self._rate
                 self._clock.turn(max(1, min(int(pace * SECOND), ahead)))
-                self._node.incarnation.worker.starting.nudge()
+            node.follow()
             turned = now
-            if ahead < AHEAD - SCAN_US:
-                scheduler.loop.nudge()
-            self._seen.append((now - began, len(self._calls)))
+            self._seen.append((now - began, node.called))
             await asyncio.sleep(WATCH_S)
             if now - said >= 0.5:
                 said = now
-                self._say(f"{len(self._calls):,} runs", (now - began) / seconds)
-        return len(self._calls), time.perf_counter() - began
+                self._say(f"{node.called:,} runs", (now - began) / seconds)
+        return node.called, time.perf_counter() - began
 
-    def _is_nearly_done(self) -> bool:
-        node = self._node.incarnation
-        return node.unstarted < UNSTARTED_MAX and node.unfinished < UNRECORDED_MAX
+    def edges(self, took: float) -> dict[str, int]:
+        return {
+            "firstTenSecondsPerSecond": round(self._rate_of(0.0, EDGE_S)),
+            "lastTenSecondsPerSecond": round(self._rate_of(took - EDGE_S, took)),
+        }
 
-    def rate(self, since: float, until: float) -> float:
+    def _rate_of(self, since: float, until: float) -> float:
         """Runs a second between two moments of the drive."""
         part = [each for each in self._seen if since <= each[0] <= until]
         if len(part) < 2:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 from onthedot import config
 from onthedot.cli import output
+from onthedot.errors import WrongUse
 
 if TYPE_CHECKING:
     from onthedot.bench.figures import Found
@@ -20,7 +21,19 @@ if TYPE_CHECKING:
 
     Measuring = Callable[[Place], Awaitable[Found]]
 
+T = TypeVar("T")
+
 BAR = 24
+_SCALE = {
+    "SCHEDULES": "schedules",
+    "LOADED/S": "schedulesLoadedPerSecond",
+    "RUNS/S": "runsPerSecond",
+    "DATABASE µs/RUN": "databaseMicrosPerRun",
+    "PYTHON µs/RUN": "pythonMicrosPerRun",
+    "RSS MB": "rssMb",
+    "PAGE OF JOBS ms": "pageOfJobsMs",
+    "LOST": "lost",
+}
 _SHARED = (
     click.option("--store", "kind", type=click.Choice(["sqlite", "postgres"]), default="sqlite"),
     click.option("--database", help="An empty database, or one that a bench has made."),
@@ -63,14 +76,20 @@ def bench() -> None:
 @_HANDLER
 @_seconds(10)
 @click.option("--jobs", type=click.IntRange(1_000, 10_000_000), default=500_000, show_default=True)
-def throughput(handler: Kind, seconds: float, jobs: int, **place: Any) -> int:
+@click.option("--nodes", type=click.IntRange(1, 64), default=1, show_default=True)
+def throughput(handler: Kind, seconds: float, jobs: int, nodes: int, **place: Any) -> int:
     """Fire recurring schedules as fast as they can be fired.
+
+    Several nodes are processes that share one PostgreSQL; figures are of all of them together.
 
     \b
     Examples:
       onthedot bench throughput --seconds 20
       onthedot bench throughput --store postgres --handler none --json
+      onthedot bench throughput --store postgres --nodes 4
     """
+    if nodes > 1:
+        return _bench(_with_nodes(handler, nodes, seconds=seconds, jobs=jobs), **place)
     from onthedot.bench.throughput import measure
 
     async def measured(store: Store, clock: Clock, called: Opened) -> Found:
@@ -124,21 +143,42 @@ def herd(handler: Kind, jobs: int, **place: Any) -> int:
 @_HANDLER
 @_seconds(10)
 @click.option(
-    "--schedules", type=click.IntRange(1_000, 100_000_000), default=1_000_000, show_default=True
+    "--schedules",
+    type=click.IntRange(1_000, 100_000_000),
+    default=[1_000_000],
+    show_default=True,
+    multiple=True,
+    help="Several times: one row of a table for each, without the 100,000 beside it.",
 )
-def scale(handler: Kind, seconds: float, schedules: int, **place: Any) -> int:
+def scale(handler: Kind, seconds: float, schedules: tuple[int, ...], **place: Any) -> int:
     """Load many schedules in bulk and fire them, beside 100,000 of them.
 
     \b
     Examples:
       onthedot bench scale --schedules 10000000 --store postgres
+      onthedot bench scale --schedules 10000 --schedules 100000 --schedules 1000000
     """
-    from onthedot.bench.scale import measure
+    from onthedot.bench.scale import measure, measure_each
 
-    return _bench(
-        lambda found: measure(found, handler, seconds=seconds, schedules=schedules, say=_say),
+    if len(schedules) == 1:
+        [many] = schedules
+        return _bench(
+            lambda found: measure(found, handler, seconds=seconds, schedules=many, say=_say),
+            **place,
+        )
+    as_json = place.pop("as_json")
+    rows = _measured(
+        lambda found: measure_each(found, handler, seconds=seconds, schedules=schedules, say=_say),
         **place,
     )
+    figures = [found.figures() for found in rows]
+    if as_json:
+        output.data_json(figures)
+    else:
+        output.table(
+            list(_SCALE), [[_shown(row[name]) for name in _SCALE.values()] for row in figures]
+        )
+    return 0 if all(found.is_sound for found in rows) else 1
 
 
 @bench.command()
@@ -284,10 +324,41 @@ def _at(
     return measuring
 
 
-def _bench(measuring: Measuring, *, kind: str, database: str | None, as_json: bool) -> int:
+def _with_nodes(handler: Kind, nodes: int, *, seconds: float, jobs: int) -> Measuring:
+    if handler == "http":
+        raise WrongUse(
+            "several nodes call nothing or a function",
+            hint="Use --handler none or --handler function.",
+            field="handler",
+        )
+
+    async def measuring(place: Place) -> Found:
+        from onthedot.bench.nodes import measure
+
+        if not place.settings.on_postgres:
+            raise WrongUse(
+                "several nodes need PostgreSQL", hint="Add --store postgres.", field="store"
+            )
+        return await measure(place, handler, nodes=nodes, seconds=seconds, jobs=jobs, say=_say)
+
+    return measuring
+
+
+def _bench(measuring: Measuring, *, as_json: bool, **place: Any) -> int:
+    found = _measured(measuring, **place)
+    figures = found.figures()
+    if as_json:
+        output.data_json(figures)
+    else:
+        for name, value in figures.items():
+            output.data(f"{name:26} {_shown(value)}")
+    return 0 if found.is_sound else 1
+
+
+def _measured(measuring: Callable[[Place], Awaitable[T]], *, kind: str, database: str | None) -> T:
     from onthedot.roles.running import run
 
-    async def everything() -> Found:
+    async def everything() -> T:
         from onthedot.bench.place import a_place
 
         async with a_place(config.load({"database": database}), kind) as place:
@@ -297,13 +368,11 @@ def _bench(measuring: Measuring, *, kind: str, database: str | None, as_json: bo
     found = run(everything())
     if sys.stderr.isatty():
         click.echo("\r\x1b[K", err=True, nl=False)
-    figures = found.figures()
-    if as_json:
-        output.data_json(figures)
-    else:
-        for name, value in figures.items():
-            output.data(f"{name:26} {output.MISSING if value is None else value}")
-    return 0 if found.is_sound else 1
+    return found
+
+
+def _shown(value: object) -> str:
+    return output.MISSING if value is None else str(value)
 
 
 def _introduce(place: Place) -> None:
