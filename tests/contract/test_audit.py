@@ -13,8 +13,8 @@ from onthedot.core.model import Job, occurrence
 from onthedot.core.schedules import Cron
 from onthedot.errors import NotFound
 from onthedot.store.accounts import START, Part, audit_all, audit_job
+from onthedot.store.claims import Lessee
 from onthedot.store.contract import Store
-from onthedot.store.values import Lessee
 from tests.support.accounts import Story
 from tests.support.builders import (
     a_job,
@@ -113,7 +113,7 @@ async def test_an_entry_that_vanished_is_found(store: Store, clock: ManualClock)
 
     planned = await plan(store, clock)
     planned.runs.clear()
-    planned.put_back.clear()
+    planned.nexts[:] = [None]
     await store.clock.fire(planned, lessee=_nobody(node), now=clock.now())
     clock.advance(2 * MINUTE)
     balance = await audited(store, clock, job)

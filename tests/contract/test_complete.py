@@ -8,11 +8,9 @@ from onthedot.core.instants import SECOND
 from onthedot.core.model import RunRef
 from onthedot.core.states import Status
 from onthedot.errors import LeaseLost, NodeDead, StatementFailed
+from onthedot.store.claims import Finished
 from onthedot.store.transactions import Statement
-from onthedot.store.values import (
-    Finished,
-    Rescued,
-)
+from onthedot.store.values import Rescued
 from tests.support.builders import (
     a_held_run,
     a_job,

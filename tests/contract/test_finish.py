@@ -7,7 +7,8 @@ import pytest
 from onthedot.core.instants import HOUR, MINUTE, SECOND
 from onthedot.core.states import Status
 from onthedot.errors import NodeDead
-from onthedot.store.values import CancelVerdict, Finished
+from onthedot.store.claims import Finished
+from onthedot.store.values import CancelVerdict
 from tests.support.builders import (
     a_held_run,
     a_job,

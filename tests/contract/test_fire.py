@@ -10,7 +10,7 @@ from onthedot.core.firing import Plan, plan_firings
 from onthedot.core.instants import DAY, HOUR, INSTANT_MAX, MILLISECOND, MINUTE, SECOND
 from onthedot.core.model import Lanes, LeasedRun, occurrence
 from onthedot.core.states import Status
-from onthedot.store.values import Lessee
+from onthedot.store.claims import Lessee
 from tests.support.builders import (
     ALL_SHARDS,
     PLENTY,

@@ -6,7 +6,7 @@ import pytest
 
 from onthedot.core.instants import SECOND
 from onthedot.core.model import CALLBACKS, Lanes
-from onthedot.store.values import Lessee
+from onthedot.store.claims import Lessee
 from tests.support.builders import (
     ALL_SHARDS,
     PLENTY,

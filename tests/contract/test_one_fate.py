@@ -6,7 +6,7 @@ from onthedot.core.instants import HOUR, MINUTE, SECOND
 from onthedot.core.model import Once, occurrence
 from onthedot.core.schedules import Cron
 from onthedot.core.states import Status
-from onthedot.store.values import Lessee
+from onthedot.store.claims import Lessee
 from tests.support.builders import (
     ALL_SHARDS,
     PLENTY,

@@ -8,7 +8,7 @@ from onthedot.core.instants import DAY, HOUR, MINUTE, SECOND
 from onthedot.core.model import Once, occurrence
 from onthedot.core.states import Status
 from onthedot.errors import NotFound
-from onthedot.store.values import Lessee
+from onthedot.store.claims import Lessee
 from tests.support.builders import (
     RunKey,
     a_node,

@@ -8,7 +8,7 @@ from onthedot.core.instants import HOUR, MINUTE, SECOND
 from onthedot.core.model import Lanes
 from onthedot.core.states import Status
 from onthedot.errors import NodeDead
-from onthedot.store.values import Lessee, Promoted
+from onthedot.store.claims import Lessee, Promoted
 from tests.support.builders import (
     ALL_SHARDS,
     PLENTY,

@@ -9,7 +9,8 @@ import pytest
 from onthedot.core.instants import SECOND
 from onthedot.core.states import Status
 from onthedot.errors import NodeDead
-from onthedot.store.values import Finished, Rescued
+from onthedot.store.claims import Finished
+from onthedot.store.values import Rescued
 from tests.support.builders import (
     a_held_run,
     a_job,

@@ -8,7 +8,7 @@ from onthedot.core.instants import DAY, HOUR, SECOND
 from onthedot.core.model import NUMBER_BITS
 from onthedot.core.states import Status
 from onthedot.ids import parse_run_id, run_id
-from onthedot.store.values import Finished
+from onthedot.store.claims import Finished
 from tests.support.builders import (
     a_definition,
     a_job,

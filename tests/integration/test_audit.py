@@ -11,7 +11,7 @@ from onthedot.core.instants import MINUTE
 from onthedot.core.model import occurrence
 from onthedot.ids import parse_job_id
 from onthedot.roles.auditor import PART_S, ROUND_S, Auditor
-from onthedot.store.values import Lessee
+from onthedot.store.claims import Lessee
 from tests.integration.test_api_kit import Api, an_api, check_problem
 from tests.integration.test_cli_kit import Command, check_error
 from tests.support.builders import a_node, claim, plan

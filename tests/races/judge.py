@@ -10,8 +10,9 @@ from onthedot.core.instants import Instant
 from onthedot.core.model import LeasedRun, is_occurrence, occurrence
 from onthedot.core.notifying import Notice
 from onthedot.errors import NodeDead, NotFound
+from onthedot.store.claims import Finished
 from onthedot.store.postgres.clock import FAR_US
-from onthedot.store.values import CancelVerdict, Finished, Made, Redriven
+from onthedot.store.values import CancelVerdict, Made, Redriven
 from tests.races.stage import Race, RolledBack
 from tests.races.world import PERIOD
 

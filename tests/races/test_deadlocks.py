@@ -7,9 +7,9 @@ from contextlib import AsyncExitStack
 
 import asyncpg
 
+from onthedot.store.claims import Finished
 from onthedot.store.postgres import PostgresStore
 from onthedot.store.postgres.database import Database
-from onthedot.store.values import Finished
 from tests.races.stage import ALONE, BLOCKED
 from tests.support.builders import a_job, a_node, lease, some_runs, succeeded
 from tests.support.clock import ManualClock

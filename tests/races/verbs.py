@@ -26,10 +26,11 @@ from onthedot.errors import (
     VersionConflict,
 )
 from onthedot.ids import parse_run_id
+from onthedot.store.claims import Finished, Lessee
 from onthedot.store.notes import RunNote
 from onthedot.store.postgres import PostgresStore
 from onthedot.store.postgres.clock import Clock
-from onthedot.store.values import Asked, Delivery, Finished, Lessee, Made, Redriven
+from onthedot.store.values import Asked, Delivery, Made, Redriven
 from tests.races.world import PERIOD, World
 from tests.support.builders import ALL_SHARDS, a_definition, a_receipt, every
 

@@ -12,19 +12,17 @@ from itertools import islice
 from onthedot.bench.handlers import Opened
 from onthedot.bench.population import Dues
 from onthedot.clock import Clock
-from onthedot.core.firing import AHEAD
+from onthedot.core.firing import claim_end
 from onthedot.core.instants import DAY, SECOND, Instant
 from onthedot.core.model import Definition
 from onthedot.core.schedules import Cron, Every
 from onthedot.ids import SystemChance
 from onthedot.roles.incarnation import Incarnation, Kit, join
-from onthedot.roles.scheduler import SCAN_S
 from onthedot.store.contract import Store
 from onthedot.store.values import NodeFacts
 
 CHUNK = 20_000
 SLOTS = 2_000
-SCAN_US = int(SCAN_S * SECOND)
 QUIET_S = 0.2
 QUIET_LOOKS = 8
 SETTLE_S = 120.0
@@ -121,7 +119,7 @@ class BenchNode:
         if now != self._seen:
             self._seen = now
             self.incarnation.worker.starting.nudge()
-        if self.claimed_until - now < AHEAD - SCAN_US:
+        if claim_end(now) > self.claimed_until:
             self.incarnation.scheduler.loop.nudge()
 
     async def settle(self, *, within_s: float = SETTLE_S) -> None:

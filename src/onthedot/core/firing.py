@@ -21,6 +21,11 @@ from onthedot.core.states import Status
 AHEAD = SECOND
 """Nothing is claimed more than this before it is due, so that a pause holds within a second."""
 
+GRAIN = SECOND // 2
+"""Claims end with a multiple of this, and so do the packed rows of a clock that is stored in such:
+each is read and taken whole, once.
+"""
+
 YOUNG_MAX = 1_000
 """Of one entry in one claim; what is left stays in the clock and comes with the next claim."""
 
@@ -43,20 +48,36 @@ class VersionRef(NamedTuple):
 class Plan:
     """What one claim does, and the cuts it knew of. Filled by `plan_firings`, then only read.
 
-    `source` is passed on from the store's reading to its writing; the core does not look into it.
+    `nexts` says of each entry taken when it comes again; None: not at all. The runs are in the
+    order of the entries that they come from. `source` is passed on from the store's reading to
+    its writing; the core does not look into it.
     """
 
     until: Instant
     cuts: list[Cut]
     source: object = None
     taken: list[Entry] = field(default_factory=list)
-    put_back: list[Entry] = field(default_factory=list)
+    nexts: list[Instant | None] = field(default_factory=list)
     runs: list[NewRun] = field(default_factory=list)
     later: list[NewRun] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
     closed: list[VersionRef] = field(default_factory=list)
     ended: list[VersionRef] = field(default_factory=list)
     broken: list[Broken] = field(default_factory=list)
+
+    @property
+    def put_back(self) -> list[Entry]:
+        """The entries that go back into the clock."""
+        return [
+            entry._replace(due=due)
+            for entry, due in zip(self.taken, self.nexts, strict=True)
+            if due is not None
+        ]
+
+
+def claim_end(now: Instant) -> Instant:
+    """Up to where a claim at this moment reaches."""
+    return (now + AHEAD) // GRAIN * GRAIN
 
 
 def plan_firings(
@@ -78,6 +99,7 @@ def plan_firings(
             if cut is not None or not _fire_once(plan, entry, rule, now):
                 _fire(plan, entry, rule, cut, now)
         except Exception as error:  # noqa: BLE001  (whatever is wrong with one entry stays with that entry)
+            plan.nexts.append(None)
             plan.broken.append(Broken(entry, f"{type(error).__name__}: {error}"))
             version = VersionRef(entry.job, entry.version)
             (plan.closed if version in ends else plan.ended).append(version)
@@ -86,7 +108,8 @@ def plan_firings(
 
 def set_aside(entry: Entry, why: str, until: Instant, cuts: Iterable[Cut], source: object) -> Plan:
     """A plan that only takes one entry out of the clock, for people to look at."""
-    plan = Plan(until, list(cuts), source, taken=[entry], broken=[Broken(entry, why)])
+    broken = [Broken(entry, why)]
+    plan = Plan(until, list(cuts), source, taken=[entry], nexts=[None], broken=broken)
     version = VersionRef(entry.job, entry.version)
     ended = version in {(cut.job, cut.version) for cut in plan.cuts}
     (plan.closed if ended else plan.ended).append(version)
@@ -98,13 +121,13 @@ def _fire_once(plan: Plan, entry: Entry, rule: Rule, now: Instant) -> bool:
 
     It would come to the same in `_fire`, at three times the price.
     """
-    shard, due, job, version, number = entry
+    _, due, job, version, _ = entry
     if due > plan.until or due < now - rule.catch_up_window_us or rule.shift is not None:
         return False
     following = rule.schedule.after(due, anchor=due)
     if following is None or following <= plan.until:
         return False
-    plan.put_back.append(Entry(shard, following, job, version, number))
+    plan.nexts.append(following)
     plan.runs.append(NewRun(job, occurrence(due), version, rule.lane, rule.priority, due, due))
     return True
 
@@ -125,16 +148,16 @@ def _fire(plan: Plan, entry: Entry, rule: Rule, cut: Cut | None, now: Instant) -
         if due < now - rule.catch_up_window_us:
             young = _catch_up(fate, entry, rule, last, now)
         _run_young(fate, young, schedule, last)
-    for run in _runs(entry, rule, fate.dues + fate.spaced):
+    for run in list(_runs(entry, rule, fate.dues + fate.spaced)):
         (plan.runs if run.at <= plan.until else plan.later).append(run)
     if fate.record is not None:
         plan.records.append(fate.record)
     if cut is not None and (fate.next is None or fate.next > cut.cut):
+        fate.next = None
         plan.closed.append(VersionRef(entry.job, entry.version))
     elif fate.next is None:
         plan.ended.append(VersionRef(entry.job, entry.version))
-    else:
-        plan.put_back.append(entry._replace(due=fate.next))
+    plan.nexts.append(fate.next)
 
 
 class _Fate:

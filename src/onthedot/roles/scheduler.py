@@ -9,23 +9,26 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from onthedot.clock import Clock
-from onthedot.core.firing import AHEAD, Plan, plan_firings, set_aside
-from onthedot.core.instants import Instant
+from onthedot.core.firing import AHEAD, GRAIN, Plan, claim_end, plan_firings, set_aside
+from onthedot.core.instants import MILLISECOND, SECOND, Instant
 from onthedot.core.model import CALLBACKS, Entry, Lanes, LeasedRun, Rule
 from onthedot.errors import StoreError, Taken
 from onthedot.observe.events import warn
 from onthedot.observe.tally import Tally
 from onthedot.roles.loop import Loop
 from onthedot.roles.membership import Membership
+from onthedot.store.claims import Lessee, Peeked
 from onthedot.store.contract import Store
-from onthedot.store.values import Lessee, Peeked
 
-SCAN_S = 0.4
+SCAN_S = 0.5
 """How often the clock is read from its oldest entry on. With claims one second ahead, everything is
-in memory more than half a second before its instant, whether hints arrive or not."""
+in memory half a second before its instant, whether hints arrive or not."""
 
 PEEK_MAX = 2_000
 BUSY_GROUPS = 4
+EARLY_US = 2 * MILLISECOND
+"""A timer that comes early by a hair would read everything twice."""
+
 PROMOTE_MAX = 1_000
 RULES_MAX = 50_000
 
@@ -87,15 +90,21 @@ class Scheduler:
         if not self._member.may_start():
             return SCAN_S
         now = self._clock.now()
+        until = claim_end(now)
         try:
-            self._busy = more = await self._fire_all(now, now + AHEAD)
+            self._busy = more = await self._fire_all(now, until)
         except Taken:
             return 0.0  # somebody was quicker, or a job was edited: read again
         more = await self._promote(now, now + AHEAD) or more
         if more:
             return 0.0
-        self.claimed_until = now + AHEAD
-        return SCAN_S
+        self.claimed_until = until
+        return self._until_next_claim(until)
+
+    def _until_next_claim(self, claimed: Instant) -> float:
+        """How long until there is more to claim; a clock that was set back must not stop us."""
+        next_at = claimed + GRAIN - AHEAD + EARLY_US
+        return min(SCAN_S, max(0.0, (next_at - self._clock.now()) / SECOND))
 
     def expect(self, at: Instant) -> None:
         """A hint: a waiting run comes up at this instant."""

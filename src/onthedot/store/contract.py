@@ -27,6 +27,7 @@ from onthedot.core.model import (
     Rule,
     RunRef,
 )
+from onthedot.store.claims import Finished, Lessee, Peeked, Promoted
 from onthedot.store.contract_time import AuditVerbs, BackfillVerbs
 from onthedot.store.failures import LetterVerbs, OutboxVerbs
 from onthedot.store.notes import NoteVerbs
@@ -38,16 +39,12 @@ from onthedot.store.values import (
     Beat,
     CancelVerdict,
     Costs,
-    Finished,
     Gone,
-    Lessee,
     Load,
     Made,
     NodeFacts,
     NodeView,
     Overview,
-    Peeked,
-    Promoted,
     Receipt,
     Rescued,
     RunStory,

@@ -10,56 +10,10 @@ from typing import Any, Final, NamedTuple
 from onthedot.core.backfilling import Manner
 from onthedot.core.instants import Instant
 from onthedot.core.model import (
-    CALLBACKS,
-    Cut,
-    Entry,
     Job,
-    Lanes,
-    LeasedRun,
-    NewRun,
-    is_at_most_once,
 )
 from onthedot.core.states import Status
 from onthedot.store.notes import Progress
-
-
-@dataclass(frozen=True, slots=True)
-class Peeked:
-    """Due entries, oldest first within each shard, and the cuts of those whose version has ended.
-
-    `more`: a shard had more of them than its share of the limit. `source` is what the store needs
-    to find the entries again when they are fired; nobody else looks into it.
-    """
-
-    entries: list[Entry]
-    cuts: list[Cut]
-    more: bool
-    source: object = None
-
-
-class Lessee(NamedTuple):
-    """Who gets how many runs, and of which lanes."""
-
-    node: int
-    own: int
-    lanes: Lanes = CALLBACKS
-
-    def takes(self, lane: str) -> bool:
-        """Whether it may have runs of this lane ahead of their instant."""
-        return self.lanes.take(lane) and not is_at_most_once(lane)
-
-    def share(self, runs: Sequence[NewRun]) -> tuple[list[NewRun], list[NewRun]]:
-        """The node's own runs, and the rest; both in the given order."""
-        lanes = {run.lane for run in runs}
-        wanted = {lane for lane in lanes if self.takes(lane)}
-        if wanted == lanes:
-            return list(runs[: self.own]), list(runs[self.own :])
-        mine: list[NewRun] = []
-        rest: list[NewRun] = []
-        for run in runs:
-            takes = len(mine) < self.own and run.lane in wanted
-            (mine if takes else rest).append(run)
-        return mine, rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,28 +57,6 @@ class Gone(NamedTuple):
 
     app: str
     since: Instant
-
-
-@dataclass(frozen=True, slots=True)
-class Promoted:
-    """`leased` runs are the node's own now; `moved` counts all that left the waiting table.
-    `unowned`: when runs come up for anybody, as far as the store tells."""
-
-    leased: list[LeasedRun]
-    moved: int
-    unowned: tuple[Instant, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """What became of outcomes. `repeated` ones were already in history under the same attempt and
-    fence; `stale` ones came from an owner that no longer holds the run and changed nothing.
-    `retry_at` is the earliest instant of a retry, or of the next link of a chain, after them."""
-
-    accepted: int
-    repeated: int
-    stale: int
-    retry_at: Instant | None
 
 
 class Rescued(NamedTuple):

@@ -6,7 +6,7 @@ from onthedot.core.audit import Books, Fate
 from onthedot.core.instants import Instant
 from onthedot.core.model import occurrence, shard_of
 from onthedot.store.accounts import LIVE_MAX, VERSIONS_MAX, Rows, books_of, fate_of
-from onthedot.store.postgres.clock import FAR_US, NEAR_US
+from onthedot.store.postgres.clock import FAR_US, near_slot
 from onthedot.store.postgres.database import Connection, Database
 from onthedot.store.postgres.statements import SQL
 from onthedot.store.refusals import no_such_job
@@ -39,7 +39,7 @@ async def _books(db: Connection, job: int, until: Instant, unfired: bool) -> Boo
         raise no_such_job(job)
     entries = []
     if unfired:
-        slots = until // NEAR_US, until // FAR_US
+        slots = near_slot(until), until // FAR_US
         entries = await db.fetch(SQL["audit.unfired"], job, shard_of(job), until, *slots)
     rows = Rows(
         versions=versions,

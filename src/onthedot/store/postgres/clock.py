@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from itertools import repeat, starmap
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 from operator import attrgetter
 from typing import NamedTuple
 
-from onthedot.core.firing import Plan
+from onthedot.core.firing import GRAIN, Plan
 from onthedot.core.instants import MINUTE, SECOND, Instant
 from onthedot.core.model import Cut, Entry, LeasedRun, NewRun, Record, Rule
 from onthedot.errors import Taken
+from onthedot.store.claims import Lessee, Peeked
 from onthedot.store.codec import STATUS_CODES, rule_from, rule_text
-from onthedot.store.postgres.database import Connection, Database
+from onthedot.store.postgres.database import Connection, Database, numbers
 from onthedot.store.postgres.statements import SQL
-from onthedot.store.values import Lessee, Peeked
 
-NEAR_US = SECOND
+NEAR_US = GRAIN
+"""A near slot ends with its last instant: a multiple of this belongs to the slot before it."""
 FAR_US = MINUTE
 SPLIT_AHEAD_US = 2 * MINUTE
 """A far slot is split at least so long before it begins."""
@@ -27,8 +28,10 @@ RESCAN_US = SECOND
 
 
 _PLACE = attrgetter("slot", "shard", "id")
-_DUE = attrgetter("due")
-_INSTANT = attrgetter("at", "job", "run")
+
+
+def near_slot(due: Instant) -> int:
+    return (due - 1) // NEAR_US
 
 
 class PackedRow(NamedTuple):
@@ -42,38 +45,27 @@ class PackedRow(NamedTuple):
     dues: list[int]
     rules: list[int]
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> Iterator[Entry]:
         columns = zip(repeat(self.shard), self.dues, self.jobs, self.versions, self.rules)
-        return list(starmap(Entry, columns))
-
-    def parted(self, until: Instant) -> tuple[list[Entry], list[Entry]]:
-        """The entries that are due, and the others."""
-        entries = self.entries()
-        if max(self.dues) <= until:
-            return entries, []
-        return (
-            [entry for entry in entries if entry.due <= until],
-            [entry for entry in entries if entry.due > until],
-        )
+        return map(Entry._make, columns)
 
 
 class Source(NamedTuple):
-    """Where the entries of a peek lie: `rows` hold them, and `left`, which are not due yet."""
+    """Where the entries of a peek lie: these rows hold them, and perhaps some that are not due."""
 
     rows: list[PackedRow]
-    entries: list[Entry]
-    left: list[Entry]
+    held: list[Entry]
 
     def of(self, taken: Sequence[Entry]) -> Source:
         """The part that holds these entries. Usually they are all that was read."""
-        if taken == self.entries:
+        if taken == self.held:
             return self
         wanted = set(taken)
         rows = [row for row in self.rows if not wanted.isdisjoint(row.entries())]
         held = [entry for row in rows for entry in row.entries()]
         if not wanted.issubset(held):
             raise Taken("these entries were not read by the peek that the plan was made from")
-        return Source(rows, list(taken), [entry for entry in held if entry not in wanted])
+        return Source(rows, held)
 
 
 class Clock:
@@ -95,32 +87,31 @@ class Clock:
             self._low.clear()
         lows = [self._low.get(shard, 0) for shard in mine]
         each = max(1, limit // max(1, len(mine)))
-        rows = await self._database.rows(SQL["clock.peek"], mine, lows, until // NEAR_US, each)
+        rows = await self._database.rows(SQL["clock.peek"], mine, lows, near_slot(until), each)
         return await self._peeked([PackedRow(*row) for row in rows], until, each, limit)
 
     async def _peeked(
         self, rows: Sequence[PackedRow], until: Instant, each: int, limit: int
     ) -> Peeked:
         """Whole rows are taken, up to the limit; what is not due yet in them stays behind."""
-        source = Source([], [], [])
-        entries = source.entries
+        source = Source([], [])
         counts: Counter[int] = Counter()
         more = False
         for row in sorted(rows, key=_PLACE):
             if min(row.dues) > until:
                 continue
-            if counts[row.shard] >= each or (entries and len(entries) + len(row.jobs) > limit):
+            size = len(row.jobs)
+            if counts[row.shard] >= each or (source.held and len(source.held) + size > limit):
                 more = True
                 continue
-            due, left = row.parted(until)
             source.rows.append(row)
-            source.left.extend(left)
-            entries += due
-            counts[row.shard] += len(due)
-        entries.sort(key=_DUE)
+            source.held.extend(row.entries())
+            counts[row.shard] += size
+        entries = source.held
+        if any(max(row.dues) > until for row in source.rows):
+            entries = [entry for entry in entries if entry.due <= until]
         more = more or len(entries) > limit or any(count >= each for count in counts.values())
-        cuts = await self._cuts_of(entries + source.left)
-        return Peeked(entries[:limit], cuts, more, source)
+        return Peeked(entries[:limit], await self._cuts_of(source.held), more, source)
 
     async def _split(self, shards: Sequence[int], until: Instant) -> None:
         """Split the far slots that come up soon; rarely a call, since the answer is remembered."""
@@ -140,8 +131,8 @@ class Clock:
 
     async def fire(self, plan: Plan, *, lessee: Lessee, now: Instant) -> list[LeasedRun]:
         source = _source(plan)
-        mine, rest = lessee.share(sorted(plan.runs, key=_INSTANT))
-        values = _firing(plan, source, (mine, rest), lessee.node, now)
+        mine, rest = lessee.share(plan.runs)
+        values = _firing(plan, source, (mine, rest), lessee.node)
         if plan.later or plan.records or plan.closed or plan.ended or plan.broken:
             made = await self._database.transaction(lambda db: _fire_fully(db, plan, values, now))
         else:
@@ -149,7 +140,7 @@ class Clock:
         self._advance(source)
         if made < len(plan.runs):
             mine = await self._made(mine, lessee.node)
-        return [LeasedRun(*run[:7], 1, 0, 1, run.payload) for run in mine]
+        return [LeasedRun._make((*run[:7], 1, 0, 1, run.payload)) for run in mine]
 
     async def _made(self, runs: Sequence[NewRun], node: int) -> list[NewRun]:
         """Those that were made: some instant had its fate already."""
@@ -174,27 +165,65 @@ class Clock:
 
 def _source(plan: Plan) -> Source:
     assert isinstance(plan.source, Source) or not plan.taken, "a plan is made from a peek"
-    return plan.source.of(plan.taken) if isinstance(plan.source, Source) else Source([], [], [])
+    return plan.source.of(plan.taken) if isinstance(plan.source, Source) else Source([], [])
 
 
 def _firing(
-    plan: Plan,
-    source: Source,
-    runs: tuple[list[NewRun], list[NewRun]],
-    node: int,
-    now: Instant,
+    plan: Plan, source: Source, runs: tuple[list[NewRun], list[NewRun]], node: int
 ) -> tuple[object, ...]:
     """The arguments of `fire`. What a packed row holds beyond the taken entries goes back."""
-    mine, rest = runs
     known = 0
     if plan.cuts:
-        read = {(entry.job, entry.version) for entry in source.entries + source.left}
+        read = {(entry.job, entry.version) for entry in source.held}
         known = sum(1 + cut.deleted for cut in plan.cuts if (cut.job, cut.version) in read)
+    made = _Runs.of(plan, *runs)
+    nexts, kinds = [due or 0 for due in plan.nexts], made.kinds
+    if len(plan.taken) < len(source.held):
+        fates = dict(zip(plan.taken, zip(nexts, kinds, strict=True), strict=True))
+        whole = [fates.get(entry, (entry.due, 0)) for entry in source.held]
+        nexts, kinds = [due for due, _ in whole], [kind for _, kind in whole]
     return (
-        *(node, now, plan.until, sorted({row.shard for row in source.rows})),
-        *([row[:3] for row in source.rows], known),
-        *(plan.put_back + source.left, mine + rest, len(mine), FAR_US, NEAR_US),
+        *(node, plan.until, sorted({row.shard for row in source.rows})),
+        *([row[:3] for row in source.rows], known, numbers(nexts), numbers(kinds)),
+        *([lane for lane, _ in made.sorts], [priority for _, priority in made.sorts]),
+        *(made.mine + made.rest, len(made.mine), FAR_US, NEAR_US),
     )
+
+
+class _Runs:
+    """The runs of a plan, as `fire` takes them.
+
+    Nearly each is the only one of its entry, at its instant and of a first version, which never had
+    a rival for it: a number says it, which stands for a lane and a priority. `mine` and `rest` are
+    the others.
+    """
+
+    def __init__(self) -> None:
+        self.kinds: list[int] = []
+        self.sorts: dict[tuple[str, int], int] = {}
+        self.mine: list[NewRun] = []
+        self.rest: list[NewRun] = []
+
+    @classmethod
+    def of(cls, plan: Plan, mine: Sequence[NewRun], rest: Sequence[NewRun]) -> _Runs:
+        made = cls()
+        owned = {(run.job, run.run) for run in mine} if mine and rest else None
+        runs = iter(plan.runs)
+        run = next(runs, None)
+        for _, entry_due, entry_job, entry_version, _ in plan.taken:
+            kind = 0
+            while run is not None and run.job == entry_job and run.version == entry_version:
+                job, number, version, lane, priority, due, at, _, _ = run
+                is_mine = bool(mine) if owned is None else (job, number) in owned
+                if version == 1 and at == due == entry_due and not plan.cuts:
+                    kind = made.sorts.setdefault((lane, priority), len(made.sorts) + 1)
+                    kind = kind if is_mine else -kind
+                else:
+                    (made.mine if is_mine else made.rest).append(run)
+                run = next(runs, None)
+            made.kinds.append(kind)
+        assert run is None, "the runs of a plan are in the order of its entries"
+        return made
 
 
 async def _fire_fully(db: Connection, plan: Plan, values: tuple[object, ...], now: Instant) -> int:

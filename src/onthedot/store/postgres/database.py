@@ -44,6 +44,13 @@ class PoolSettings:
     still_s: float = 5.0
 
 
+def numbers(these: list[int]) -> str:
+    """An array, as text. The driver looks at each element of a list to see whether it is a list
+    itself, which costs more than all the rest.
+    """
+    return "{" + repr(these)[1:-1] + "}"
+
+
 class Database:
     """A pool for every verb, and one connection more for the heartbeat: however many calls hang, or
     wait for their turn, the node can say that it is alive. None is made before it is needed.

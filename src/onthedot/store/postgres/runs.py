@@ -6,28 +6,28 @@ from collections.abc import Mapping, Sequence
 
 from onthedot.core.instants import Instant
 from onthedot.core.model import Lanes, LeasedRun, Outcome, RunRef
+from onthedot.core.states import Status
+from onthedot.store.claims import Finished, Lessee, Promoted
 from onthedot.store.codec import STATUS_OF_CODE
 from onthedot.store.postgres.chains import go_on
-from onthedot.store.postgres.database import Connection, Database
+from onthedot.store.postgres.database import Connection, Database, numbers
 from onthedot.store.postgres.jobs import keep_answer, kept_answer
 from onthedot.store.postgres.statements import SQL
 from onthedot.store.postgres.transacting import carry_out, read
 from onthedot.store.refusals import no_such_job, no_such_run, run_over
 from onthedot.store.rows import job_of
 from onthedot.store.transactions import Statement, Table
-from onthedot.store.values import (
-    Asked,
-    CancelVerdict,
-    Finished,
-    Lessee,
-    Made,
-    Promoted,
-    Receipt,
-    Rescued,
-    Signal,
-)
+from onthedot.store.values import Asked, CancelVerdict, Made, Receipt, Rescued, Signal
 
 _REASON = "cancelled by request"
+
+
+_SUCCESS = (None, None, None, None)
+
+
+def _is_plain(outcome: Outcome) -> bool:
+    """Whether it succeeded, with no output and nothing else to be kept."""
+    return outcome.status is Status.SUCCEEDED and outcome[7:] == _SUCCESS
 
 
 class Runs:
@@ -81,8 +81,17 @@ class Runs:
         await self._database.transaction(verb)
 
     async def finish(self, node: int, outcomes: Sequence[Outcome], *, now: Instant) -> Finished:
-        row = await self._database.row(SQL["runs.finish"], node, outcomes)
-        return Finished(*row)
+        plain = [outcome for outcome in outcomes if _is_plain(outcome)]
+        done = Finished()
+        if plain:
+            columns = map(list, zip(*(outcome[:7] for outcome in plain), strict=True))
+            jobs, runs, attempts, fences, _, started, finished = columns
+            values = map(numbers, (jobs, runs, attempts, fences, started, finished))
+            done += Finished(*await self._database.row(SQL["runs.succeed"], node, *values))
+        if len(plain) < len(outcomes):
+            others = [outcome for outcome in outcomes if not _is_plain(outcome)]
+            done += Finished(*await self._database.row(SQL["runs.finish"], node, others))
+        return done
 
     async def complete(
         self,

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from operator import attrgetter
 
 from onthedot.core.firing import Plan
 from onthedot.core.instants import Instant
 from onthedot.core.model import Cut, Entry, LeasedRun, NewRun, Rule
 from onthedot.errors import Taken
+from onthedot.store.claims import Lessee, Peeked
 from onthedot.store.codec import rule_from, rule_text
 from onthedot.store.sqlite.database import Database
 from onthedot.store.sqlite.nodes import require_alive
 from onthedot.store.sqlite.outcomes import is_taken, record_ranges
 from onthedot.store.sqlite.statements import SQL
-from onthedot.store.values import Lessee, Peeked
-
-_INSTANT = attrgetter("at", "job", "run")
 
 
 class Clock:
@@ -99,7 +96,7 @@ def _insert_runs(db: sqlite3.Connection, plan: Plan, lessee: Lessee) -> list[Lea
         for run in plan.runs
         if (run.version == 1 and not plan.cuts) or not is_taken(db, run.job, run.run)
     ]
-    mine, rest = lessee.share(sorted(made, key=_INSTANT))
+    mine, rest = lessee.share(made)
     db.executemany(SQL["runs.insert_live"], [(*_row(run, 1), lessee.node) for run in mine])
     db.executemany(SQL["runs.insert_live"], [(*_row(run, 0), None) for run in rest])
     return [LeasedRun(*run[:7], 1, 0, 1, run.payload) for run in mine]

@@ -18,6 +18,7 @@ from onthedot.core.model import (
 )
 from onthedot.core.notifying import FAILURES
 from onthedot.core.states import Status
+from onthedot.store.claims import Finished, Lessee, Promoted
 from onthedot.store.codec import RETRIED, STATUS_CODES, STATUS_OF_CODE
 from onthedot.store.refusals import no_such_run, run_over
 from onthedot.store.sqlite.chains import go_on, links_among
@@ -29,17 +30,7 @@ from onthedot.store.sqlite.outbox import note_failures
 from onthedot.store.sqlite.outcomes import Held, end_unstarted, is_taken, lose, signal_for
 from onthedot.store.sqlite.statements import SQL
 from onthedot.store.transactions import Statement, Table
-from onthedot.store.values import (
-    Asked,
-    CancelVerdict,
-    Finished,
-    Lessee,
-    Made,
-    Promoted,
-    Receipt,
-    Rescued,
-    Signal,
-)
+from onthedot.store.values import Asked, CancelVerdict, Made, Receipt, Rescued, Signal
 
 
 class Waiting(NamedTuple):

@@ -77,7 +77,7 @@ create table job_version (
 create index job_version_ended on job_version (ended_at);
 
 -- The clock, as a timing wheel of two levels. One row is up to a thousand entries of one slot of one
--- shard: near slots are a quarter of a second wide, far ones a minute. storage external: compressing
+-- shard: near slots are half a second wide, far ones a minute. storage external: compressing
 -- what is read once would cost more than it saves.
 create table near (
   shard smallint not null,

@@ -24,7 +24,8 @@ begin
     with taken as (
       delete from far where shard = s and slot < upto / far_us returning jobs, versions, dues, rules
     ), entries as (
-      select j, v, d, r, d / near_us as slot, row_number() over (partition by d / near_us order by d) / 1000 as chunk
+      select j, v, d, r, (d - 1) / near_us as slot,
+        row_number() over (partition by (d - 1) / near_us order by d) / 1000 as chunk
       from taken, unnest(jobs, versions, dues, rules) as x(j, v, d, r)
     )
     insert into near (shard, slot, jobs, versions, dues, rules)
@@ -49,20 +50,23 @@ begin
     from entries where is_far group by s, d / far_us
   )
   insert into near (shard, slot, jobs, versions, dues, rules)
-  select s, d / near_us, array_agg(j), array_agg(v), array_agg(d), array_agg(r)
-  from entries where not is_far group by s, d / near_us;
+  select s, (d - 1) / near_us, array_agg(j), array_agg(v), array_agg(d), array_agg(r)
+  from entries where not is_far group by s, (d - 1) / near_us;
 end $$;
 
 -- One claim. rows_: the packed rows whose entries the plan fires, or puts back because they are not due
 -- yet; known_cuts: how many cuts the plan knew of among them, those of a deleted job counted twice, since
--- a delete changes the cuts that are there; put_: entries that go (back) into the clock;
--- runs_: the runs, the first `own` of them leased to the node. Returns how many runs were made.
+-- a delete changes the cuts that are there. For each entry of those rows, in order: nexts_, the instant
+-- at which it goes back into the clock (0: it does not), and kinds_, the run that it makes at its own
+-- instant: its lane and priority by number, negative if it is anybody's (0: none). others_: runs that
+-- cannot be said so, the first `own` of them leased to the node. Returns how many runs were made.
 create function fire(
-  node_ bigint, now_ bigint, until_ bigint, shards_ smallint[], rows_ clock_row[], known_cuts integer,
-  put_ clock_entry[], runs_ new_run[], own integer, far_us bigint, near_us bigint
+  node_ bigint, until_ bigint, shards_ smallint[], rows_ clock_row[], known_cuts integer,
+  nexts_ bigint[], kinds_ smallint[], lanes_ text[], priorities_ smallint[],
+  others_ new_run[], own integer, far_us bigint, near_us bigint
 ) returns integer language plpgsql
 set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
-declare n integer; made integer := 0;
+declare n integer; taken integer; made integer;
 begin
   perform require_alive(node_);
   -- In order of number, so that two claims over several shards cannot wait for each other.
@@ -78,37 +82,49 @@ begin
       raise exception 'a job was changed after its entry had been read' using errcode = 'OT001';
     end if;
   end if;
-  delete from near
-  using unnest(rows_) as x
-  where near.shard = x.shard and near.slot = x.slot and near.id = x.id;
-  get diagnostics n = row_count;
+  with gone as (
+    delete from near
+    using unnest(rows_) with ordinality as x(shard, slot, id, place)
+    where near.shard = x.shard and near.slot = x.slot and near.id = x.id
+    returning near.shard, near.jobs, near.versions, near.dues, near.rules, x.place
+  ), placed as (
+    select g.*, sum(cardinality(jobs)) over (order by place)::integer as last, cardinality(jobs) as size
+    from gone g
+  ), entries as materialized (
+    select p.shard as s, e.j, e.v, e.d, e.r, e.next, e.kind, e.next >= shard.split_until as is_far
+    from placed p
+    join shard on shard.id = p.shard
+    cross join lateral unnest(
+      p.jobs, p.versions, p.dues, p.rules, nexts_[p.last - p.size + 1 : p.last], kinds_[p.last - p.size + 1 : p.last]
+    ) as e(j, v, d, r, next, kind)
+  ), into_far as (
+    insert into far (shard, slot, jobs, versions, dues, rules)
+    select s, next / far_us, array_agg(j), array_agg(v), array_agg(next), array_agg(r)
+    from entries where is_far group by s, next / far_us
+  ), into_near as (
+    insert into near (shard, slot, jobs, versions, dues, rules)
+    select s, (next - 1) / near_us, array_agg(j), array_agg(v), array_agg(next), array_agg(r)
+    from entries where not is_far and next > 0 group by s, (next - 1) / near_us
+  ), into_run as (
+    insert into run (job, run, version, lane, priority, due, at, attempt, rescues, fence, owner)
+    select j, d << 10, v, lanes_[abs(kind)], priorities_[abs(kind)], d, d, 1, 0, (kind > 0)::integer,
+      case when kind > 0 then node_ end
+    from entries where kind <> 0
+  )
+  select (select count(*) from gone), count(*) filter (where kind <> 0) into taken, made from entries;
   -- It must raise: a delete that merely hits less would lose the entries that it did not hit.
-  if n <> cardinality(rows_) then
+  if taken <> cardinality(rows_) then
     raise exception 'another scheduler took some of these entries' using errcode = 'OT002';
   end if;
-  if cardinality(put_) > 0 then
-    perform put_entries(put_, far_us, near_us);
-  end if;
-  -- A first version that has not ended never had a rival for an instant: nothing to look for.
-  if known_cuts = 0 then
-    insert into run (job, run, version, lane, priority, due, at, attempt, rescues, fence, owner)
-    select job, run, version, lane, priority, due, at, 1, 0, (place <= own)::integer,
-      case when place <= own then node_ end
-    from unnest(runs_) with ordinality
-      as x(job, run, version, lane, priority, due, at, payload, expires, place)
-    where version = 1;
-    get diagnostics made = row_count;
-  end if;
-  if made < cardinality(runs_) then
+  if cardinality(others_) > 0 then
     -- An instant of one schedule may have been one of another schedule of the same job: whoever came
     -- first accounts for it.
     insert into run (job, run, version, lane, priority, due, at, attempt, rescues, fence, owner)
     select x.job, x.run, version, lane, priority, due, at, 1, 0, (place <= own)::integer,
       case when place <= own then node_ end
-    from unnest(runs_) with ordinality
+    from unnest(others_) with ordinality
       as x(job, run, version, lane, priority, due, at, payload, expires, place)
-    where (known_cuts > 0 or version > 1)
-      and not exists (select from history h where h.job = x.job and h.run = x.run)
+    where not exists (select from history h where h.job = x.job and h.run = x.run)
       and not exists (select from waiting w where w.job = x.job and w.run = x.run)
       -- The conflict alone does not see a run that is being ended: it waits for the end, then there is
       -- none. Only ended versions can meet a live run.
@@ -191,6 +207,44 @@ begin
     exists (select from run r where r.job = job_ and r.run = c.run)
       or exists (select from waiting w where w.job = job_ and w.run = c.run and w.attempt > 1)
   where c.job is not null;
+end $$;
+
+-- Runs that succeeded and left nothing more to be told: nearly all. One statement does it, since no
+-- wish could change what became of them: a row that was just marked as started is looked at again when
+-- its lock is free, and deleted as it is then.
+create function succeed(
+  node_ bigint, jobs_ bigint[], runs_ bigint[], attempts_ integer[], fences_ integer[],
+  started_ bigint[], finished_ bigint[]
+) returns table (accepted bigint, repeated bigint, stale bigint, retry_at bigint) language plpgsql
+set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+begin
+  perform require_alive(node_);
+  with gone as (
+    delete from run
+    using unnest(jobs_, runs_, attempts_, fences_, started_, finished_)
+      as g(job, run, attempt, fence, started, finished)
+    where run.job = g.job and run.run = g.run and run.owner = node_
+      and run.fence = g.fence and run.attempt = g.attempt
+    returning run.job, run.run, run.attempt, run.fence, run.version, run.due, g.started, g.finished, run.rescues
+  )
+  insert into history (job, run, attempt, fence, version, status, due, started, finished, node, rescues)
+  select job, run, attempt, fence, version, 1, due, started, finished, node_, rescues
+  from gone;
+  get diagnostics accepted = row_count;
+  if exists (select from signal where node = node_) then
+    delete from signal s
+    using unnest(jobs_, runs_) as g(job, run)
+    where s.node = node_ and s.job = g.job and s.run = g.run;
+  end if;
+  repeated := 0;
+  if accepted < cardinality(jobs_) then
+    -- Those that were accepted are in history by now, too.
+    select count(*) - accepted into repeated
+    from unnest(jobs_, runs_, attempts_, fences_) as g(job, run, attempt, fence)
+    join history h on h.job = g.job and h.run = g.run and h.attempt = g.attempt and h.fence = g.fence;
+  end if;
+  stale := cardinality(jobs_) - accepted - repeated;
+  return next;
 end $$;
 
 -- Outcomes of many runs. Drives from the arrays with one index lookup each, takes the row lock there,

@@ -28,7 +28,9 @@ from unnest($1::version_ref[]) as x
 join cut on cut.job = x.job and cut.version = x.version
 
 -- name: clock.fire
-select fire($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+select fire(
+  $1, $2, $3, $4, $5, $6::text::bigint[], $7::text::smallint[], $8, $9, $10, $11, $12, $13
+)
 
 -- name: clock.insert_waiting
 insert into waiting (job, run, version, lane, priority, due, at, attempt, rescues, fence)

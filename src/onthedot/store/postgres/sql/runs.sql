@@ -31,6 +31,12 @@ set started = x.started
 from unnest($2::run_ref[], $3::bigint[]) as x(job, run, fence, started)
 where run.job = x.job and run.run = x.run and run.owner = $1 and run.fence = x.fence and run.started is null
 
+-- name: runs.succeed
+select * from succeed(
+  $1, $2::text::bigint[], $3::text::bigint[], $4::text::integer[], $5::text::integer[],
+  $6::text::bigint[], $7::text::bigint[]
+)
+
 -- name: runs.finish
 select accepted, repeated, stale, retry_at
 from finish($1, $2)
