@@ -56,14 +56,6 @@ REMOVALS = (
         fault="stranded in a far slot",
     ),
     Removal(
-        what="the raise on a short delete",
-        where="fire",
-        text="if n <> cardinality(rows_) then",
-        instead="if false then",
-        row=("fire", "held"),
-        fault="has 2 entries",
-    ),
-    Removal(
         what="the raise on a cut that the plan did not know",
         where="fire",
         text="if n <> known_cuts then",
@@ -101,8 +93,8 @@ REMOVALS = (
         fault="committed after the death of its node",
     ),
     Removal(
-        what="the fence in the finish",
-        where="finish",
+        what="the fence in a success",
+        where="succeed",
         text="and run.fence = g.fence",
         row=("beat", "held"),
         fault="has the run with fence",

@@ -12,7 +12,7 @@ from onthedot.core.model import LANE_MARK, Handling, LeasedRun, RunRef
 from onthedot.roles.holding import Ready, ref
 from onthedot.store.contract import Store
 
-REMEMBERED_MAX = 50_000
+REMEMBERED_MAX = 200_000
 
 
 class Handlings:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from itertools import islice
 from typing import Protocol
 
 from onthedot.clock import Clock
@@ -30,7 +31,7 @@ EARLY_US = 2 * MILLISECOND
 """A timer that comes early by a hair would read everything twice."""
 
 PROMOTE_MAX = 1_000
-RULES_MAX = 50_000
+RULES_MAX = 200_000
 
 
 class Hands(Protocol):
@@ -92,10 +93,9 @@ class Scheduler:
         now = self._clock.now()
         until = claim_end(now)
         try:
-            self._busy = more = await self._fire_all(now, until)
+            more = await self._claim_all(now, until)
         except Taken:
             return 0.0  # somebody was quicker, or a job was edited: read again
-        more = await self._promote(now, now + AHEAD) or more
         if more:
             return 0.0
         self.claimed_until = until
@@ -111,15 +111,18 @@ class Scheduler:
         if at <= self._clock.now() + AHEAD:
             self.loop.nudge()
 
-    async def _fire_all(self, now: Instant, until: Instant) -> bool:
-        """Fire the groups side by side: while the store is at one, we are at another. Each comes to
-        its end, whatever becomes of the others.
+    async def _claim_all(self, now: Instant, until: Instant) -> bool:
+        """Fire the groups and promote side by side: while the store is at one, we are at another.
+        Each comes to its end, whatever becomes of the others. Whether there is more.
         """
-        claims = [self._fire(shards, now, until) for shards in self._groups()]
-        answers = await asyncio.gather(*claims, return_exceptions=True)
+        fires = [self._fire(shards, now, until) for shards in self._groups()]
+        answers = await asyncio.gather(
+            *fires, self._promote(now, now + AHEAD), return_exceptions=True
+        )
         for answer in answers:
             if isinstance(answer, BaseException):
                 raise answer
+        self._busy = any(answers[:-1])
         return any(answers)
 
     def _groups(self) -> list[frozenset[int]]:
@@ -210,13 +213,12 @@ class Scheduler:
         return Lessee(self._member.number, own, self._hands.lanes)
 
     async def _learn(self, entries: Sequence[Entry]) -> None:
-        """Rules never change, so each is fetched once; the memory is emptied when it grows too
-        large.
-        """
+        """Rules never change, so each is fetched once; the oldest make room."""
         unknown = {entry.rule for entry in entries} - self._rules.keys()
         if not unknown:
             return
-        if len(self._rules) + len(unknown) > RULES_MAX:
-            self._rules.clear()
-            unknown = {entry.rule for entry in entries}
+        surplus = max(0, len(self._rules) + len(unknown) - RULES_MAX)
+        for oldest in list(islice(self._rules, surplus)):
+            del self._rules[oldest]
+        unknown = {entry.rule for entry in entries} - self._rules.keys()
         self._rules.update(await self._store.clock.rules(sorted(unknown)))

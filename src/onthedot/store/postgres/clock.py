@@ -88,30 +88,14 @@ class Clock:
         lows = [self._low.get(shard, 0) for shard in mine]
         each = max(1, limit // max(1, len(mine)))
         rows = await self._database.rows(SQL["clock.peek"], mine, lows, near_slot(until), each)
-        return await self._peeked([PackedRow(*row) for row in rows], until, each, limit)
-
-    async def _peeked(
-        self, rows: Sequence[PackedRow], until: Instant, each: int, limit: int
-    ) -> Peeked:
-        """Whole rows are taken, up to the limit; what is not due yet in them stays behind."""
-        source = Source([], [])
-        counts: Counter[int] = Counter()
-        more = False
-        for row in sorted(rows, key=_PLACE):
-            if min(row.dues) > until:
-                continue
-            size = len(row.jobs)
-            if counts[row.shard] >= each or (source.held and len(source.held) + size > limit):
-                more = True
-                continue
-            source.rows.append(row)
-            source.held.extend(row.entries())
-            counts[row.shard] += size
+        source, more = _chosen(
+            [PackedRow(*row[:7]) for row in map(tuple, rows)], until, each, limit
+        )
         entries = source.held
         if any(max(row.dues) > until for row in source.rows):
             entries = [entry for entry in entries if entry.due <= until]
-        more = more or len(entries) > limit or any(count >= each for count in counts.values())
-        return Peeked(entries[:limit], await self._cuts_of(source.held), more, source)
+        cuts = await self._cuts_of(source.held) if rows and rows[0]["has_cuts"] else []
+        return Peeked(entries[:limit], cuts, more or len(entries) > limit, source)
 
     async def _split(self, shards: Sequence[int], until: Instant) -> None:
         """Split the far slots that come up soon; rarely a call, since the answer is remembered."""
@@ -123,8 +107,6 @@ class Clock:
             self.rescan()
 
     async def _cuts_of(self, entries: Sequence[Entry]) -> list[Cut]:
-        if not entries or not await self._database.value(SQL["clock.any_cut"]):
-            return []
         versions = [(entry.job, entry.version) for entry in entries]
         rows = await self._database.rows(SQL["clock.cuts_of"], versions)
         return [Cut(*row) for row in rows]
@@ -161,6 +143,25 @@ class Clock:
             except (ValueError, TypeError, KeyError):
                 continue  # its entries are set aside by the plan, which says so
         return found
+
+
+def _chosen(
+    rows: Sequence[PackedRow], until: Instant, each: int, limit: int
+) -> tuple[Source, bool]:
+    """The rows to be taken: whole ones, up to the limit. And whether there may be more."""
+    source, more = Source([], []), False
+    counts: Counter[int] = Counter()
+    for row in sorted(rows, key=_PLACE):
+        if min(row.dues) > until:
+            continue
+        size = len(row.jobs)
+        if counts[row.shard] >= each or (source.held and len(source.held) + size > limit):
+            more = True
+            continue
+        source.rows.append(row)
+        source.held.extend(row.entries())
+        counts[row.shard] += size
+    return source, more or any(count >= each for count in counts.values())
 
 
 def _source(plan: Plan) -> Source:

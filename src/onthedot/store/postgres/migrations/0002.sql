@@ -14,6 +14,14 @@ begin
   end if;
 end $$;
 
+-- For a verb that finds nothing to write. The lock is a write, too: it would wait for the disk.
+create function refuse_dead(node_ bigint) returns void language plpgsql as $$
+begin
+  if not exists (select from node where id = node_ and dead_at is null) then
+    raise exception 'node % is dead', node_ using errcode = 'OT003';
+  end if;
+end $$;
+
 -- Far slots before `upto` become near ones. Under the shard's lock: whoever adds an entry reads
 -- split_until under the same lock, so no entry is put into a far slot that has been split.
 create function split(shards_ smallint[], upto bigint, far_us bigint, near_us bigint)
@@ -225,7 +233,7 @@ begin
       as g(job, run, attempt, fence, started, finished)
     where run.job = g.job and run.run = g.run and run.owner = node_
       and run.fence = g.fence and run.attempt = g.attempt
-    returning run.job, run.run, run.attempt, run.fence, run.version, run.due, g.started, g.finished, run.rescues
+    returning g.*, run.version, run.due, run.rescues
   )
   insert into history (job, run, attempt, fence, version, status, due, started, finished, node, rescues)
   select job, run, attempt, fence, version, 1, due, started, finished, node_, rescues
@@ -377,6 +385,10 @@ returns table (
 #variable_conflict use_column
 declare s smallint; latest bigint; has_late boolean;
 begin
+  if not exists (select from waiting w where w.at <= until_ and (w.job % 16)::smallint = any(shards_)) then
+    perform refuse_dead(node_);
+    return;
+  end if;
   perform require_alive(node_);
   -- An edit must know that the instant of a one-off is claimed, as it does of those in the clock.
   -- The shard is locked before the rows: an edit does it in this order too.
@@ -445,6 +457,10 @@ returns table (
 #variable_conflict use_column
 declare want integer := limit_; width integer; n integer;
 begin
+  if not exists (select from run r where r.owner is null) then
+    perform refuse_dead(node_);
+    return;
+  end if;
   perform require_alive(node_);
   -- Who asks at the same moment looks at the same runs and finds them locked: it looks once more,
   -- further down the queues. Otherwise of many nodes at one backlog only one would get anything.

@@ -5,7 +5,7 @@ select split($1::smallint[], $2::bigint, $3::bigint, $4::bigint)
 -- why: a lateral look-up per shard reads the head of each one's key and nothing else; from the cursor
 -- on, since the entries of rows deleted before it still lie there until vacuum comes. The limit is
 -- meant in entries: a row beyond it would be read for nothing, one more says that there is more
-select n.shard, n.slot, n.id, n.jobs, n.versions, n.dues, n.rules
+select n.shard, n.slot, n.id, n.jobs, n.versions, n.dues, n.rules, exists (select from cut) as has_cuts
 from unnest($1::smallint[], $2::bigint[]) as s(shard, low)
 cross join lateral (
   select *
@@ -18,9 +18,6 @@ cross join lateral (
   ) head
   where head.before <= $4
 ) n
-
--- name: clock.any_cut
-select exists (select from cut)
 
 -- name: clock.cuts_of
 select cut.job, cut.version, cut.cut, cut.deleted
