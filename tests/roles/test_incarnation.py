@@ -128,7 +128,7 @@ async def test_problems_are_reported_while_the_store_is_away(store, faulty, cloc
 
 
 @pytest.mark.parametrize("verb", ["clock.fire", "runs.promote", "runs.lease"])
-async def test_what_was_claimed_although_the_answer_was_lost_is_a_second_late_at_most(
+async def test_what_was_claimed_although_the_answer_was_lost_is_two_seconds_late_at_most(
     store, faulty, clock, verb
 ):
     await a_job(store, clock, schedule=every(1))
@@ -144,7 +144,7 @@ async def test_what_was_claimed_although_the_answer_was_lost_is_a_second_late_at
         for started, call in zip(node.runner.started, node.runner.calls, strict=True)
     ]
     assert len(late) == 10, "eight occurrences, a one-off and a run"
-    assert max(late) <= 1.5 * SECOND
+    assert max(late) <= 2 * SECOND
 
 
 async def test_the_shards_of_the_dead_are_looked_after_within_two_seconds(store, clock):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from onthedot.core.firing import GRAIN
 from onthedot.core.instants import MILLISECOND, SECOND
 from onthedot.core.model import shard_of
 from onthedot.core.states import Status
@@ -214,12 +215,12 @@ async def test_a_hint_about_a_waiting_run_wakes_the_scheduler_only_if_it_comes_s
     stand = await a_stand(store, clock)
     task = asyncio.create_task(stand.scheduler.loop.run())
     await asyncio.sleep(0.1)
-    soon = await a_run(store, clock, due=clock.now() + SECOND)
+    soon = await a_run(store, clock, due=clock.now() + GRAIN)
 
     stand.scheduler.expect(clock.now() + SECOND + 1)
     await asyncio.sleep(0.01)
     not_woken = key_of(soon) not in stand.holding.fences()
-    stand.scheduler.expect(clock.now() + SECOND)
+    stand.scheduler.expect(clock.now() + GRAIN)
     await asyncio.sleep(0.01)
 
     assert not_woken

@@ -215,6 +215,10 @@ class Holding:
         for key in keys:
             self._ending.pop(key, None)
 
+    @property
+    def holds_any(self) -> bool:
+        return bool(self._waiting or self.under_way or self._ending or self._started_once)
+
     def fences(self) -> dict[Key, int]:
         """Every run we believe to hold, with its fence."""
         held = {key: run.fence for key, run in self._waiting.items()}

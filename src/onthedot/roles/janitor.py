@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from onthedot.clock import Clock
-from onthedot.core.instants import DAY
+from onthedot.core.instants import DAY, Instant
 from onthedot.core.recovery import Heard, listen, silent_before
 from onthedot.observe.events import log, warn
 from onthedot.observe.tally import Tally
@@ -14,7 +14,7 @@ from onthedot.roles.processes import is_gone
 from onthedot.store.contract import Store
 from onthedot.store.values import NodeView
 
-WATCH_S = 1.0
+WATCH_S = 1.5
 RESCUE_MAX = 1_000
 PRUNE_MAX = 500
 PRUNE_S = 60.0
@@ -44,9 +44,12 @@ class Janitor:
         self._heard: dict[int, Heard] = {}
 
     async def watch(self) -> float:
-        """Declare the silent dead, and take over what the dead still own."""
+        """Declare the silent dead, and take over what the dead still own. Usually nobody is either,
+        and one look at the nodes is all.
+        """
         now = self._clock.now()
-        alive = [node for node in await self._store.nodes.all() if not node.dead]
+        nodes = await self._store.nodes.all()
+        alive = [node for node in nodes if not node.dead]
         stopwatch = self._clock.monotonic()
         beats = {node.number: node.beat_at for node in alive}
         before, self._heard = self._heard, listen(self._heard, beats, now=stopwatch)
@@ -54,11 +57,18 @@ class Janitor:
         if self._member.may_judge():
             silent = silent_before(self._heard, me=self._member.number, now=stopwatch)
         gone = self._gone(alive)
-        buried = await self._store.nodes.bury(silent_before=silent, gone=gone, now=now)
-        for node in buried:
-            warn("node.died", node=node, declared_by=self._member.number)
+        buried: list[int] = []
+        if gone or any(node.beat_at < silent for node in alive):
+            buried = await self._store.nodes.bury(silent_before=silent, gone=gone, now=now)
+        for number in buried:
+            warn("node.died", node=number, declared_by=self._member.number)
         if buried or before.keys() != self._heard.keys():
             self.on_change()
+        if buried or any(node.dead and not node.settled for node in nodes):
+            return await self._rescue(now)
+        return WATCH_S
+
+    async def _rescue(self, now: Instant) -> float:
         rescued, lost = await self._store.runs.rescue(limit=RESCUE_MAX, now=now)
         if rescued:
             self.rescued += rescued

@@ -108,22 +108,24 @@ class Scheduler:
 
     def expect(self, at: Instant) -> None:
         """A hint: a waiting run comes up at this instant."""
-        if at <= self._clock.now() + AHEAD:
+        if at <= claim_end(self._clock.now()):
             self.loop.nudge()
 
     async def _claim_all(self, now: Instant, until: Instant) -> bool:
-        """Fire the groups and promote side by side: while the store is at one, we are at another.
-        Each comes to its end, whatever becomes of the others. Whether there is more.
+        """Fire the groups side by side: while the store is at one, we are at another. Each comes to
+        its end, whatever becomes of the others. Whether there is more.
         """
-        fires = [self._fire(shards, now, until) for shards in self._groups()]
-        answers = await asyncio.gather(
-            *fires, self._promote(now, now + AHEAD), return_exceptions=True
-        )
+        claims = [self._fire(shards, now, until) for shards in self._groups()]
+        answers = await asyncio.gather(*claims, return_exceptions=True)
+        peeks = []
         for answer in answers:
             if isinstance(answer, BaseException):
                 raise answer
-        self._busy = any(answers[:-1])
-        return any(answers)
+            peeks.append(answer)
+        self._busy = any(peeked.more for peeked in peeks)
+        if any(peeked.waiting for peeked in peeks):
+            return await self._promote(now, until) or self._busy
+        return self._busy
 
     def _groups(self) -> list[frozenset[int]]:
         """All shards in one; in several groups when there is more than one claim can take.
@@ -134,13 +136,12 @@ class Scheduler:
         parts = BUSY_GROUPS if self._busy else 1
         return [frozenset(group) for part in range(parts) if (group := shards[part::parts])]
 
-    async def _fire(self, shards: frozenset[int], now: Instant, until: Instant) -> bool:
+    async def _fire(self, shards: frozenset[int], now: Instant, until: Instant) -> Peeked:
         peeked = await self._store.clock.peek(shards, until=until, limit=PEEK_MAX)
-        if not peeked.entries:
-            return False
-        await self._learn(peeked.entries)
-        await self._claim(peeked.entries, _Reading(peeked, now, until))
-        return peeked.more
+        if peeked.entries:
+            await self._learn(peeked.entries)
+            await self._claim(peeked.entries, _Reading(peeked, now, until))
+        return peeked
 
     async def _claim(self, entries: Sequence[Entry], reading: _Reading) -> None:
         """Fire these entries; a group that the store cannot take is halved, down to the culprit."""

@@ -41,7 +41,7 @@ class Steward:
 
     async def listen(self) -> float:
         """Read wishes while anything is held, and let people see attempts that last."""
-        if self._holding.claims or self._holding.fences():
+        if self._holding.claims or self._holding.holds_any:
             signals = await self._store.runs.signals(self._member.number)
             self._attempts.wishes = {(job, run): reason for job, run, reason in signals}
             for key, reason in self._attempts.wishes.items():

@@ -23,7 +23,8 @@ from onthedot.roles.loop import Loop
 from onthedot.roles.membership import Membership
 from onthedot.store.contract import Store
 
-POLL_S = 0.5
+POLL_S = 0.9
+"""How often the queue is looked at without being told that something is in it."""
 MAY_NOT_START_S = 0.25
 START_MAX = 500
 """Runs that are started in one step: everybody else gets a turn in between."""

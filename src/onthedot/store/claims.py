@@ -17,13 +17,15 @@ _COMING = attrgetter("at", "job", "run")
 class Peeked:
     """Due entries, oldest first within each shard, and the cuts of those whose version has ended.
 
-    `more`: a shard had more of them than its share of the limit. `source` is what the store needs
-    to find the entries again when they are fired; nobody else looks into it.
+    `more`: a shard had more of them than its share of the limit. `waiting`: a waiting run comes up
+    as well. `source` is what the store needs to find the entries again when they are fired; nobody
+    else looks into it.
     """
 
     entries: list[Entry]
     cuts: list[Cut]
     more: bool
+    waiting: bool
     source: object = None
 
 

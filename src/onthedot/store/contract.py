@@ -58,7 +58,8 @@ class ClockVerbs(Protocol):
     """The clock: every coming occurrence of every active recurring job, one entry a job version."""
 
     async def peek(self, shards: frozenset[int], *, until: Instant, limit: int) -> Peeked:
-        """Read at most `limit` entries due up to `until`, without locking anything.
+        """Read at most `limit` entries due up to `until`, without locking anything. Tell also
+        whether a waiting run comes up by then: two questions that are asked together.
 
         Entries that were added behind an earlier claim are found too. No shard is passed over
         for ever because of another one with more entries.

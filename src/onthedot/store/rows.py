@@ -168,7 +168,7 @@ def notice_view(row: Sequence[Any]) -> NoticeView:
 
 def node_of(row: Sequence[Any]) -> NodeView:
     number, boot_id, host, pid, process, roles, slots, version, queues, functions, *rest = row
-    runners, joined_at, beat_at, dead_at, running, held, offset_us, claiming = rest
+    runners, joined_at, beat_at, dead_at, running, held, offset_us, claiming, settled = rest
     return NodeView(
         number=number,
         facts=NodeFacts(
@@ -186,6 +186,7 @@ def node_of(row: Sequence[Any]) -> NodeView:
         joined_at=joined_at,
         beat_at=beat_at,
         dead=dead_at is not None,
+        settled=bool(settled),
         load=Load(running, held, offset_us, bool(claiming)),
     )
 

@@ -127,11 +127,14 @@ class Beat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeView:
+    """`settled`: it is dead, and nothing is owned by it any more."""
+
     number: int
     facts: NodeFacts
     joined_at: Instant
     beat_at: Instant
     dead: bool
+    settled: bool = False
     load: Load = IDLE
 
 

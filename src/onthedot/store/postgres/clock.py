@@ -87,15 +87,18 @@ class Clock:
             self._low.clear()
         lows = [self._low.get(shard, 0) for shard in mine]
         each = max(1, limit // max(1, len(mine)))
-        rows = await self._database.rows(SQL["clock.peek"], mine, lows, near_slot(until), each)
-        source, more = _chosen(
-            [PackedRow(*row[:7]) for row in map(tuple, rows)], until, each, limit
-        )
+        bounds = (near_slot(until), each, until)
+        rows = await self._database.rows(SQL["clock.peek"], mine, lows, *bounds)
+        if not rows:
+            return Peeked([], [], False, False)
+        *_, has_cuts, has_waiting = rows[0]  # a shard without entries has a row, too
+        packed = [PackedRow(*row[:7]) for row in map(tuple, rows) if row[0] is not None]
+        source, more = _chosen(packed, until, each, limit)
         entries = source.held
         if any(max(row.dues) > until for row in source.rows):
             entries = [entry for entry in entries if entry.due <= until]
-        cuts = await self._cuts_of(source.held) if rows and rows[0]["has_cuts"] else []
-        return Peeked(entries[:limit], cuts, more or len(entries) > limit, source)
+        cuts = await self._cuts_of(source.held) if has_cuts and entries else []
+        return Peeked(entries[:limit], cuts, more or len(entries) > limit, has_waiting, source)
 
     async def _split(self, shards: Sequence[int], until: Instant) -> None:
         """Split the far slots that come up soon; rarely a call, since the answer is remembered."""

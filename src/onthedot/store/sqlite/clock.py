@@ -34,16 +34,17 @@ class Clock:
 def _peek(db: sqlite3.Connection, shards: frozenset[int], until: Instant, limit: int) -> Peeked:
     each = max(1, limit // max(1, len(shards)))
     entries: list[Entry] = []
-    more = False
+    more = waiting = False
     for shard in sorted(shards):
         bounds = {"shard": shard, "until": until, "limit": each}
         rows = db.execute(SQL["clock.peek"], bounds).fetchall()
         more = more or len(rows) == each
+        waiting = waiting or bool(db.execute(SQL["clock.is_waiting"], bounds).fetchone()[0])
         entries.extend(map(Entry._make, rows))
     if len(entries) > limit:
         # The oldest go first whatever their shard, so every shard gets its turn.
         entries, more = sorted(entries, key=lambda entry: entry.due)[:limit], True
-    return Peeked(entries, _cuts_of(db, entries), more)
+    return Peeked(entries, _cuts_of(db, entries), more, waiting)
 
 
 def _cuts_of(db: sqlite3.Connection, entries: Sequence[Entry]) -> list[Cut]:

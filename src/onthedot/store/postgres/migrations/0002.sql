@@ -385,10 +385,6 @@ returns table (
 #variable_conflict use_column
 declare s smallint; latest bigint; has_late boolean;
 begin
-  if not exists (select from waiting w where w.at <= until_ and (w.job % 16)::smallint = any(shards_)) then
-    perform refuse_dead(node_);
-    return;
-  end if;
   perform require_alive(node_);
   -- An edit must know that the instant of a one-off is claimed, as it does of those in the clock.
   -- The shard is locked before the rows: an edit does it in this order too.

@@ -5,9 +5,10 @@ select split($1::smallint[], $2::bigint, $3::bigint, $4::bigint)
 -- why: a lateral look-up per shard reads the head of each one's key and nothing else; from the cursor
 -- on, since the entries of rows deleted before it still lie there until vacuum comes. The limit is
 -- meant in entries: a row beyond it would be read for nothing, one more says that there is more
-select n.shard, n.slot, n.id, n.jobs, n.versions, n.dues, n.rules, exists (select from cut) as has_cuts
+select n.shard, n.slot, n.id, n.jobs, n.versions, n.dues, n.rules, exists (select from cut) as has_cuts,
+  exists (select from waiting w where w.at <= $5 and (w.job % 16)::smallint = any($1::smallint[])) as has_waiting
 from unnest($1::smallint[], $2::bigint[]) as s(shard, low)
-cross join lateral (
+left join lateral (
   select *
   from (
     select near.*, sum(cardinality(near.jobs)) over (order by near.slot, near.id) - cardinality(near.jobs) as before
@@ -17,7 +18,7 @@ cross join lateral (
     limit $4
   ) head
   where head.before <= $4
-) n
+) n on true
 
 -- name: clock.cuts_of
 select cut.job, cut.version, cut.cut, cut.deleted

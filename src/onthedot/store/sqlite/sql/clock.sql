@@ -6,6 +6,9 @@ where shard = :shard and due <= :until
 order by due, job, version
 limit :limit
 
+-- name: clock.is_waiting
+select exists (select 1 from waiting where job % 16 = :shard and at <= :until)
+
 -- name: clock.any_cut
 select exists (select 1 from cut)
 

@@ -41,6 +41,6 @@ where id = ?
 
 -- name: nodes.all
 select id, boot_id, host, pid, process, roles, slots, version, queues, functions, runners, joined_at, beat_at, dead_at,
-  running, held, offset_us, claiming
+  running, held, offset_us, claiming, settled
 from node
 order by id desc
