@@ -14,7 +14,6 @@ from onthedot.errors import StoreUnavailable
 from onthedot.roles.incarnation import join
 from onthedot.roles.membership import HANDOVER_S
 from onthedot.roles.runners import Call
-from onthedot.roles.worker import POLL_S
 from tests.support.builders import (
     ALL_SHARDS,
     a_job,
@@ -192,7 +191,7 @@ async def test_a_node_that_leaves_makes_nothing_late_although_nobody_is_told(sto
     calls, starts = zip(*started(leaving), *started(staying), strict=True)
     late = [start - call.scheduled_for for call, start in zip(calls, starts, strict=True)]
     assert min(len(leaving.runner.calls), len(staying.runner.calls)) > 32
-    assert max(late) <= POLL_S * SECOND
+    assert max(late) <= SECOND
 
 
 def started(node: Living) -> list[tuple[Call, Instant]]:
