@@ -115,7 +115,11 @@ CLAIMS = (
     ),
     bug(
         "the clock is read every four seconds",
-        ("roles/scheduler.py", "SCAN_S = 0.4\n", "SCAN_S = 4.0\n"),
+        (
+            "roles/scheduler.py",
+            "        return min(SCAN_S, max(0.0, (next_at - self._clock.now()) / SECOND))\n",
+            "        return 4.0\n",
+        ),
     ),
 )
 

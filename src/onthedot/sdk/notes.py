@@ -23,6 +23,7 @@ did last. What lies between is counted, and a line in its place says how much it
 LINE_BYTES_MAX = 4_000
 CHECKPOINT_BYTES_MAX = 64 * 1024
 TEXT_BYTES_MAX = 400
+CLOCK = SystemClock()
 
 
 class News(NamedTuple):
@@ -44,7 +45,7 @@ class Notes:
         clock: Clock | None = None,
     ) -> None:
         self._on_news = on_news
-        self._clock = clock or SystemClock()
+        self._clock = clock or CLOCK
         self._lock = threading.Lock()
         self._news = False
         self._lines: list[Line] = []
