@@ -271,6 +271,22 @@ async def test_many_jobs_are_made_at_once_each_as_if_it_were_alone(store, clock)
     assert [run.job for run in runs] == numbers[:2]
 
 
+async def test_a_job_that_is_made_with_many_others_ends_after_its_last_run(store, clock):
+    node = await a_node(store, clock)
+    definition = a_definition(schedule=every(10), max_runs=1)
+
+    await store.jobs.create_many([definition], now=clock.now())
+    clock.advance(MINUTE)
+    runs = await claim(store, clock, node)
+
+    assert len(runs) == 1
+
+
+async def test_many_jobs_with_one_key_are_refused(store, clock):
+    with pytest.raises(KeyTaken):
+        await store.jobs.create_many([a_definition(key="one")] * 2, now=clock.now())
+
+
 async def test_many_jobs_are_made_all_or_none(store, clock):
     await a_job(store, clock, key="taken")
     definitions = [a_definition(key="free"), a_definition(key="taken")]

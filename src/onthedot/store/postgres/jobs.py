@@ -193,20 +193,22 @@ async def _create_many(
         return []
     numbers = [row[0] for row in await db.fetch(SQL["jobs.next_numbers"], len(definitions))]
     await db.execute(SQL["jobs.lock_shards"])
-    wanted = [rule_of(definition) for definition in definitions]
+    changes = [
+        editing.create(number, definition, now=now)
+        for number, definition in zip(numbers, definitions, strict=True)
+    ]
+    jobs = [change.job for change in changes if change.job is not None]
+    wanted = [rule_of(job.definition) for job in jobs]
     rules = await intern_rules(db, {rule for rule in wanted if rule is not None})
     rows: list[tuple[Any, ...]] = []
     entries: list[Entry] = []
     runs: list[NewRun] = []
     chains: list[Chain] = []
-    for number, definition, needed in zip(numbers, definitions, wanted, strict=True):
-        change = editing.create(number, definition, now=now)
-        job = change.job
-        assert job is not None
+    for job, change, needed in zip(jobs, changes, wanted, strict=True):
         rule = None if needed is None else rules[needed]
         rows.append(_row(job, rule, change.entry is not None))
         if change.entry is not None and rule is not None:
-            entries.append(Entry(job.shard, change.entry, number, 1, rule))
+            entries.append(Entry(job.shard, change.entry, job.id, 1, rule))
         if change.run is not None:
             runs.append(change.run)
         if change.chain is not None:

@@ -137,7 +137,7 @@ def _create(
     change = editing.create(number, definition, now=now)
     job = change.job
     assert job is not None
-    rule = _rule_number(db, definition, {})
+    rule = _rule_number(db, job.definition, {})
     inserted = db.execute(SQL["jobs.insert"], _columns(job, change, rule)).lastrowid
     assert inserted == number, (inserted, number)
     _place(db, job, change, rule)
@@ -162,7 +162,7 @@ def _create_many(
         change = editing.create(number, definition, now=now)
         job = change.job
         assert job is not None
-        rule = _rule_number(db, definition, rules)
+        rule = _rule_number(db, job.definition, rules)
         rows.append(_columns(job, change, rule))
         if change.entry is not None:
             entries.append((job.shard, change.entry, number, 1, rule))

@@ -225,6 +225,7 @@ create function succeed(
   started_ bigint[], finished_ bigint[]
 ) returns table (accepted bigint, repeated bigint, stale bigint, retry_at bigint) language plpgsql
 set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+declare links run_end[];
 begin
   perform require_alive(node_);
   with gone as (
@@ -233,12 +234,18 @@ begin
       as g(job, run, attempt, fence, started, finished)
     where run.job = g.job and run.run = g.run and run.owner = node_
       and run.fence = g.fence and run.attempt = g.attempt
-    returning g.*, run.version, run.due, run.rescues
+    returning g.*, run.version, run.due, run.rescues, run.lane
+  ), past as (
+    insert into history (job, run, attempt, fence, version, status, due, started, finished, node, rescues)
+    select job, run, attempt, fence, version, 1, due, started, finished, node_, rescues
+    from gone
   )
-  insert into history (job, run, attempt, fence, version, status, due, started, finished, node, rescues)
-  select job, run, attempt, fence, version, 1, due, started, finished, node_, rescues
+  select count(*), array_agg((job, run, finished)::run_end) filter (where is_chained(lane))
+  into accepted, links
   from gone;
-  get diagnostics accepted = row_count;
+  if links is not null then
+    retry_at := go_on(links);
+  end if;
   if exists (select from signal where node = node_) then
     delete from signal s
     using unnest(jobs_, runs_) as g(job, run)
