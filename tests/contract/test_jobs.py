@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from onthedot.core import editing
@@ -252,6 +254,33 @@ async def test_a_resumed_job_remembers_no_pause(store, clock):
     assert (resumed.version, resumed.skipping_from) == (2, None)
     assert resumed.anchor == job.anchor
     assert await ledger_of(store, clock, job.id) == []
+
+
+async def test_those_who_create_at_the_same_time_get_what_each_asked_for(store, clock):
+    then = [clock.now() + number for number in range(20)]
+    keys = [None, "a", None, "b", "a", *[None] * 15]
+    asked = [
+        a_definition(name=f"job {number}", key=key, schedule=every(60 + number))
+        for number, key in enumerate(keys)
+    ]
+
+    made = await asyncio.gather(
+        *(
+            store.jobs.create(definition, now=now)
+            for definition, now in zip(asked, then, strict=True)
+        ),
+        return_exceptions=True,
+    )
+
+    refused = [number for number, each in enumerate(made) if isinstance(each, KeyTaken)]
+    assert refused in ([1], [4])
+    assert sum(isinstance(each, BaseException) for each in made) == 1
+    for number, each in enumerate(made):
+        if not isinstance(each, BaseException):
+            assert (each.job.definition, each.job.created_at) == (asked[number], then[number])
+            assert await store.jobs.get(each.job.id) == each.job
+    due = await store.clock.peek(ALL_SHARDS, until=clock.now() + HOUR, limit=PLENTY)
+    assert len(due.entries) == 19
 
 
 async def test_many_jobs_are_made_at_once_each_as_if_it_were_alone(store, clock):

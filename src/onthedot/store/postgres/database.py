@@ -146,6 +146,11 @@ class Database:
                 except _UNANSWERED:
                     await self._distrust(connection)
                     raise
+                except asyncpg.DataError:
+                    # What the driver cannot send it finds out in the middle of sending: the next
+                    # one to use the session would be inside a transaction that nobody has begun.
+                    connection.terminate()
+                    raise
         except _AGAIN:
             raise
         except FOREIGN as error:

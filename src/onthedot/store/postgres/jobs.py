@@ -30,6 +30,7 @@ from onthedot.store.codec import definition_text, handling_from
 from onthedot.store.postgres.chains import keep_chain, lock_chain
 from onthedot.store.postgres.clock import Clock, intern_rules, put_entries, record_ranges
 from onthedot.store.postgres.database import Connection, Database
+from onthedot.store.postgres.gathering import Gathering
 from onthedot.store.postgres.statements import SQL
 from onthedot.store.refusals import (
     idempotency_mismatch,
@@ -47,14 +48,18 @@ class Jobs:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
+        self._creating = Gathering(self._create_group)
 
     async def create(
         self, definition: Definition, *, now: Instant, receipt: Receipt | None = None
     ) -> Made:
         try:
-            made = await self._database.transaction(
-                lambda db: _create(db, definition, now, receipt)
-            )
+            if receipt is None:
+                made = Made(job=await self._creating.ask((definition, now)))
+            else:
+                made = await self._database.transaction(
+                    lambda db: _create(db, definition, now, receipt)
+                )
         except asyncpg.UniqueViolationError:
             raise await self._key_taken(definition) from None
         self._clock.rescan()
@@ -62,11 +67,13 @@ class Jobs:
 
     async def create_many(self, definitions: Sequence[Definition], *, now: Instant) -> list[int]:
         try:
-            made = await self._database.transaction(lambda db: _create_many(db, definitions, now))
+            made = await self._database.transaction(
+                lambda db: _create_many(db, [(each, now) for each in definitions])
+            )
         except asyncpg.UniqueViolationError:
             raise key_taken("of one of them", None) from None
         self._clock.rescan()
-        return made
+        return [job.id for job in made]
 
     async def change(
         self,
@@ -138,6 +145,14 @@ class Jobs:
             for job, version, definition, payload in rows
         }
 
+    async def _create_group(self, asked: Sequence[tuple[Definition, Instant]]) -> list[Job]:
+        if len(asked) > 1:
+            return await self._database.transaction(lambda db: _create_many(db, asked))
+        [(definition, now)] = asked
+        made = await self._database.transaction(lambda db: _create(db, definition, now, None))
+        assert made.job is not None, "without a receipt there is nothing to repeat"
+        return [made.job]
+
     async def _key_taken(self, definition: Definition) -> KeyTaken:
         holder = await self._database.value(
             SQL["jobs.by_key"], definition.namespace, definition.key
@@ -179,23 +194,22 @@ async def _create(
     change = editing.create(number, definition, now=now)
     job = change.job
     assert job is not None
-    await db.execute(SQL["jobs.insert"], *await _columns(db, job, change))
-    await _place(db, job, change)
+    rule = await _rule_number(db, job)
+    await db.execute(SQL["jobs.insert"], *_row(job, rule, change.entry is not None))
+    await _place(db, job, change, rule)
     await keep_answer(db, receipt, job, ())
     return Made(job=job)
 
 
-async def _create_many(
-    db: Connection, definitions: Sequence[Definition], now: Instant
-) -> list[int]:
+async def _create_many(db: Connection, asked: Sequence[tuple[Definition, Instant]]) -> list[Job]:
     """The rows by COPY, the entries packed in one statement: a few microseconds a job."""
-    if not definitions:
+    if not asked:
         return []
-    numbers = [row[0] for row in await db.fetch(SQL["jobs.next_numbers"], len(definitions))]
+    numbers = [row[0] for row in await db.fetch(SQL["jobs.next_numbers"], len(asked))]
     await db.execute(SQL["jobs.lock_shards"])
     changes = [
         editing.create(number, definition, now=now)
-        for number, definition in zip(numbers, definitions, strict=True)
+        for number, (definition, now) in zip(numbers, asked, strict=True)
     ]
     jobs = [change.job for change in changes if change.job is not None]
     wanted = [rule_of(job.definition) for job in jobs]
@@ -215,9 +229,11 @@ async def _create_many(
             chains.append(change.chain)
     await db.copy_records_to_table("job", records=rows, columns=_JOB_COLUMNS)
     await put_entries(db, entries)
-    await db.executemany(SQL["runs.insert_waiting"], runs)
-    await db.executemany(SQL["chains.put"], chains)
-    return numbers
+    if runs:
+        await db.executemany(SQL["runs.insert_waiting"], runs)
+    if chains:
+        await db.executemany(SQL["chains.put"], chains)
+    return jobs
 
 
 async def _change(
@@ -242,11 +258,12 @@ async def _change(
         await db.execute(SQL["jobs.end_runs"], number, now)
         await db.execute(SQL["jobs.delete"], [number])
         return None
-    await db.execute(SQL["jobs.update"], *await _columns(db, change.job, change))
+    rule = await _rule_number(db, change.job)
+    await db.execute(SQL["jobs.update"], *_row(change.job, rule, change.entry is not None))
     if lane_of(change.job.definition) != lane_of(old.definition):
         for statement in ("jobs.move_live", "jobs.move_waiting"):
             await db.execute(SQL[statement], number, lane_of(change.job.definition))
-    await _place(db, change.job, change)
+    await _place(db, change.job, change, rule)
     return change.job
 
 
@@ -275,13 +292,11 @@ async def _end_version(db: Connection, old: Job, change: Change, armed: bool, no
         await db.execute(SQL["chains.drop"], old.id)
 
 
-async def _place(db: Connection, job: Job, change: Change) -> None:
+async def _place(db: Connection, job: Job, change: Change, rule: int | None) -> None:
     """Give the new version its entry in the clock, or its waiting run."""
     if change.entry is not None:
-        rule = rule_of(job.definition)
         assert rule is not None, job
-        number = (await intern_rules(db, [rule]))[rule]
-        await put_entries(db, [Entry(job.shard, change.entry, job.id, job.version, number)])
+        await put_entries(db, [Entry(job.shard, change.entry, job.id, job.version, rule)])
     run = change.run
     if change.chain is not None:
         run = await keep_chain(db, change.chain, run)
@@ -297,10 +312,9 @@ async def _insert_waiting(db: Connection, run: NewRun) -> None:
     await db.execute(SQL["runs.insert_waiting"], *run)
 
 
-async def _columns(db: Connection, job: Job, change: Change) -> tuple[Any, ...]:
+async def _rule_number(db: Connection, job: Job) -> int | None:
     rule = rule_of(job.definition)
-    number = None if rule is None else (await intern_rules(db, [rule]))[rule]
-    return _row(job, number, change.entry is not None)
+    return None if rule is None else (await intern_rules(db, [rule]))[rule]
 
 
 # In the order of the statements `jobs.insert` and `jobs.update`.

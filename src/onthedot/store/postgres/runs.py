@@ -48,7 +48,17 @@ class Runs:
     async def enqueue_many(
         self, job: int, asked: Sequence[Asked], *, now: Instant, receipt: Receipt | None = None
     ) -> Made:
-        return await self._database.transaction(lambda db: _enqueue(db, job, asked, now, receipt))
+        if receipt is not None:
+            return await self._database.transaction(
+                lambda db: _enqueue(db, job, asked, now, receipt)
+            )
+        dues, payloads = [each.due for each in asked], [each.payload for each in asked]
+        statement = SQL["runs.enqueue_at_once"]
+        row = await self._database.row(statement, job, dues, payloads, now)
+        if row is None or row[-1] is None:
+            raise no_such_job(job)
+        *columns, numbers = row
+        return Made(job=job_of(columns), runs=tuple(numbers))
 
     async def promote(
         self,

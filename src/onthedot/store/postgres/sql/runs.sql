@@ -1,6 +1,13 @@
 -- name: runs.enqueue
 select enqueue_many($1, $2, $3, $4, $4)
 
+-- name: runs.enqueue_at_once
+-- why: where there is no receipt to look for, the runs and their job in one round trip
+select id, version, definition, payload, anchor, since, skipping_from, created_at, updated_at,
+  (select run >> 10 from chain where chain.job = job.id), enqueue_many($1, $2, $3, $4, $4)
+from job
+where id = $1
+
 -- name: runs.insert_waiting
 insert into waiting (job, run, version, lane, priority, due, at, attempt, rescues, fence, payload, expires)
 values ($1, $2, $3, $4, $5, $6, $7, 1, 0, 0, $8, $9)
