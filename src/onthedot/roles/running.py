@@ -18,13 +18,18 @@ COLLECT_EVERY = 50_000
 def run(work: Coroutine[Any, Any, T]) -> T:
     """Run this until it is done."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    # What a run leaves behind has no cycles. Looking for some at every 700th object, the modules
-    # included, would cost a quarter of all the time.
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(COLLECT_EVERY, 20, 100)
+    collect_rarely(COLLECT_EVERY)
     with asyncio.Runner(loop_factory=_fast_loop()) as runner:
         return runner.run(work)
+
+
+def collect_rarely(every: int) -> None:
+    """What a run leaves behind has no cycles. Looking for some at every 700th object, the modules
+    included, would cost a quarter of all the time.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(every, 20, 100)
 
 
 def _fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from onthedot.clock import SystemClock
 from onthedot.errors import Invalid, OnthedotError
+from onthedot.roles.running import collect_rarely
 from onthedot.sdk.app import App, Function
 from onthedot.sdk.calling import call, in_words
 from onthedot.sdk.context import Context
@@ -49,6 +50,9 @@ if TYPE_CHECKING:
     from onthedot.store.postgres.transacting import Transactions
 
 THREADS = 10
+COLLECT_EVERY = 20_000
+"""Objects until cycles are looked for: functions may leave some, so sooner than in the server."""
+
 CLOCK = SystemClock()
 BLOCKED_S = 1.0
 NEWS_S = 0.2
@@ -274,6 +278,7 @@ def main(reference: str, fd: int, parent: int, memory_limit: int) -> None:
             pipe.sendall(frame([Refusal(words)]))
         sys.exit(1)
     capture_logging()
+    collect_rarely(COLLECT_EVERY)
     asyncio.run(_serve(app, fd, memory_limit))
     os._exit(0)  # threads that are still in a function are not waited for
 
