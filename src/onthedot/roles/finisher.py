@@ -93,10 +93,10 @@ class Finisher:
         self.tally.repeated += done.repeated
         came_to = Counter(map(_came_to, group))
         self.tally.ended.update(came_to)
-        if lost := came_to[Status.LOST.value]:
+        if lost := came_to[Status.LOST]:
             self.tally.lost += lost
             warn("run.lost", count=lost, why="outcome unknown")
-        if lost or came_to[Status.FAILED.value]:
+        if lost or came_to[Status.FAILED]:
             self.on_failed()
         if done.retry_at is not None:
             self._on_retry(done.retry_at)
@@ -125,4 +125,4 @@ class Finisher:
 
 
 def _came_to(outcome: Outcome) -> str:
-    return "retried" if outcome.retry_at is not None else outcome.status.value
+    return "retried" if outcome.retry_at is not None else outcome.status

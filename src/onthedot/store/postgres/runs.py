@@ -27,7 +27,8 @@ _SUCCESS = (None, None, None, None)
 
 def _is_plain(outcome: Outcome) -> bool:
     """Whether it succeeded, with no output and nothing else to be kept."""
-    return outcome.status is Status.SUCCEEDED and outcome[7:] == _SUCCESS
+    is_success = outcome.status is Status.SUCCEEDED and outcome.started is not None
+    return is_success and outcome[7:] == _SUCCESS
 
 
 class Runs:
