@@ -96,7 +96,8 @@ class Bench:
             "seconds": figures["seconds"],
             "done": figures["runs"],
             "runs": self._wanted.runs,
-            "cpuMicrosPerRun": figures["databaseMicrosPerRun"] + figures["pythonMicrosPerRun"],
+            "serverMicrosPerRun": figures["databaseMicrosPerRun"],
+            "workerMicrosPerRun": figures["pythonMicrosPerRun"],
             "enqueuedPerSecond": figures["enqueuedPerSecond"],
         }
 
@@ -124,17 +125,18 @@ class Bench:
         left = await self._left(seat)
         async with left, seat.working() as workers:
             await _until(lambda: bool(seat.notes()), FIRST_S, "it starts nothing")
-            processor_s = self._servers_s() + workers.processor_s()
+            server_s, worker_s = self._servers_s(), workers.processor_s()
             over = await left.until_none(self._wanted.limit_s)
             done = runs - await left.count()
-            spent = self._servers_s() + workers.processor_s() - processor_s
+            server_s, worker_s = self._servers_s() - server_s, workers.processor_s() - worker_s
         first = min(began for began, _ in seat.notes())
         return {
             "perSecond": done / (over - first),
             "seconds": over - first,
             "done": done,
             "runs": runs,
-            "cpuMicrosPerRun": spent * 1e6 / max(1, done),
+            "serverMicrosPerRun": server_s * 1e6 / max(1, done),
+            "workerMicrosPerRun": worker_s * 1e6 / max(1, done),
             "enqueuedPerSecond": runs / enqueue_s,
         }
 

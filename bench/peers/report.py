@@ -8,13 +8,17 @@ from dataclasses import dataclass, field
 from bench.peers.roster import OURS, Part
 
 Figures = Mapping[str, float | None]
-"""Of one measurement: perSecond, cpuMicrosPerRun, p50Ms, p99Ms, …"""
+"""Of one measurement: perSecond, serverMicrosPerRun, p50Ms, p99Ms, …"""
 
 MISSING = "-"
 HEADINGS: dict[Part, tuple[str, ...]] = {
-    "drained": ("PEER", "RUNS/S", "x OURS", "ALL REPEATS", "CPU µs/RUN", "ENQUEUED/S"),
+    "drained": ("PEER", "RUNS/S", "x OURS", "ALL REPEATS", "SERVER µs", "WORKER µs", "ENQUEUED/S"),
     "lateness": ("PEER", "P50 ms", "P99 ms", "MAX ms", "STARTED"),
     "recurring": ("PEER", "FIRED/S", "WANTED/S", "P50 ms", "P99 ms", "CPU %"),
+}
+_COLUMNS: dict[Part, tuple[str, ...]] = {
+    "lateness": ("p50Ms", "p99Ms", "maxMs", "started"),
+    "recurring": ("perSecond", "wantedPerSecond", "p50Ms", "p99Ms", "cpuPercent"),
 }
 
 
@@ -66,13 +70,10 @@ class Found:
             every = " ".join(number(each.get("perSecond")) for each in repeats)
             ratio = self.ratio(peer)
             shown = MISSING if ratio is None else f"{ratio:.2f}"
-            rest = (number(top.get("cpuMicrosPerRun")), number(top.get("enqueuedPerSecond")))
+            names = ("serverMicrosPerRun", "workerMicrosPerRun", "enqueuedPerSecond")
+            rest = (number(top.get(name)) for name in names)
             return (peer, number(top.get("perSecond")), shown, every, *rest)
-        names = {
-            "lateness": ("p50Ms", "p99Ms", "maxMs", "started"),
-            "recurring": ("perSecond", "wantedPerSecond", "p50Ms", "p99Ms", "cpuPercent"),
-        }[part]
-        return (peer, *(number(top.get(name)) for name in names))
+        return (peer, *(number(top.get(name)) for name in _COLUMNS[part]))
 
 
 def best(repeats: Sequence[Figures]) -> Figures:
