@@ -29,7 +29,8 @@ def parse_duration(value: object, *, field: str) -> int:
     elif isinstance(value, float):
         if not math.isfinite(value):
             raise _invalid(field, value, "is not a finite number")
-        micros = round(value * SECOND)
+        # Far beyond what is allowed a product of floats is no number any more.
+        micros = round(min(max(value, -1.0), 2.0 * DURATION_MAX) * SECOND)
     elif isinstance(value, str):
         micros = _parse_text(value, field)
     else:
