@@ -116,10 +116,10 @@ def test_in_the_second_pass_a_fixed_time_is_not_due_in_the_past():
 def test_an_expression_that_is_true_in_gaps_only_ends_in_bounded_time():
     # The second Sunday of March between 2 and 3: since 2007 that hour never comes in New York.
     cron = Cron.parse("*/5 2 8-14 3 */7", NEW_YORK)
-    started = time.perf_counter()
+    started = time.process_time()
 
     assert cron.after(at("2026-01-01T00:00:00Z")) is None
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 # --- always -------------------------------------------------------------------------------------

@@ -212,7 +212,8 @@ def test_instants_grow_none_is_left_out_and_ranges_agree(seed):
     repeat = any_repeat(chance)
     first = 1 if repeat.after_start else 0
     turns = min(12, repeat.times or 12)
-    wanted = [due for k in range(first, first + turns) for due in repeat._dues(k)]
+    begin = repeat._begin()
+    wanted = [due for k in range(first, first + turns) for due in repeat._dues(k, begin, -1)]
     wanted = [due for due in wanted if due <= INSTANT_MAX]
 
     found = [each.at for each in coming(repeat, 0, len(wanted), anchor=0)]

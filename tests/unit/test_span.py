@@ -73,12 +73,12 @@ def test_leap_days_of_two_centuries_are_counted():
 
 def test_a_cron_range_over_all_of_time_takes_a_bounded_time():
     cron = Cron.parse("* * * * *", "America/New_York")
-    started = time.perf_counter()
+    started = time.process_time()
 
     counted = span(cron, MINUTE, INSTANT_MAX, anchor=0)
 
     assert counted == Span(None, MINUTE, INSTANT_MAX + 1 - MINUTE)
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 EXPRESSIONS = [

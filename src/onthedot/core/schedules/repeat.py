@@ -56,10 +56,11 @@ class Repeat:
     def after(self, instant: Instant, *, anchor: Instant = 0) -> Instant | None:
         """The first due instant strictly after; None when there is none before 2200."""
         number = max(self._first, self._near(instant))
+        begin = self._begin()
         while self.times is None or number < self._first + self.times:  # bounded: dues grow
             if self.start + number * self.step.mean_us > INSTANT_MAX + 2 * DAY * 31:
                 return None
-            for due in self._dues(number):
+            for due in self._dues(number, begin, instant):
                 if due > INSTANT_MAX:
                     return None
                 if due > instant:
@@ -104,16 +105,23 @@ class Repeat:
         turns = (instant - self.start) // self.step.mean_us
         return turns + 1 if self.step.is_elapsed else turns - _STEPS_OFF
 
-    def _dues(self, number: int) -> tuple[Instant, ...]:
+    def _begin(self) -> tuple[int, int]:
+        """The day, and the second of the day, that the clock shows at the start."""
+        return divmod(wall_of(zone_of(self.timezone), self.start // SECOND), DAY_S)
+
+    def _dues(self, number: int, begin: tuple[int, int], after: Instant) -> tuple[Instant, ...]:
+        """When the step of this number is due; it need not be told if that is not after."""
         months, days, us = self.step
         if number == 0 or self.step.is_elapsed:
             return (self.start + number * us,)
-        zone = zone_of(self.timezone)
-        second, below = divmod(self.start, SECOND)
-        day, second_of_day = divmod(wall_of(zone, second), DAY_S)
+        day, second_of_day = begin
         wall = (_months_later(day, number * months) + number * days) * DAY_S + second_of_day
+        elapsed = self.start % SECOND + number * us
+        if (wall + DAY_S) * SECOND + elapsed <= after:
+            return ()  # no zone is a day off: it has passed, wherever the clocks stood
+        zone = zone_of(self.timezone)
         seconds = seconds_of(zone, wall, self.dst_gap or "after", self.dst_overlap or "first")
-        return tuple(second * SECOND + below + number * us for second in seconds)
+        return tuple(second * SECOND + elapsed for second in seconds)
 
 
 def _months_later(day: int, months: int) -> int:
