@@ -237,7 +237,7 @@ class Node:
         told = False
         while not stop.is_set():
             try:
-                self._incarnation = await join(self._kit)
+                self._incarnation = await join(self._kit, starting=not told)
                 if not told:
                     on_joined(self._incarnation.member.number)
                 told = True

@@ -170,6 +170,7 @@ class FaultyStore:
     ledger: Any
     audit: Any
     backfills: Any
+    zones: Any
     upkeep: Any
 
     def __init__(self, store: Store) -> None:

@@ -20,6 +20,7 @@ from onthedot.api import (
     runs,
     schedules,
     why,
+    zones,
 )
 from onthedot.api.auth import RequireKey
 from onthedot.api.browsers import Manners
@@ -40,6 +41,7 @@ def build(services: Services) -> Litestar:
         audit,
         backfills,
         nodes,
+        zones,
         health,
         metrics,
         overview,

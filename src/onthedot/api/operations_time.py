@@ -7,6 +7,7 @@ from typing import Final
 from onthedot.api.operation import CHANGE, READ, WRITE, Operation
 from onthedot.wire import AuditOut
 from onthedot.wire.backfills import BackfillIn, BackfillList, BackfillPlanned
+from onthedot.wire.zones import ZoneList
 
 OF_TIME: Final = (
     Operation(
@@ -72,5 +73,15 @@ OF_TIME: Final = (
         parameters=("jobId", "backfillId"),
         answers={204: ("Stopped.", None)},
         problems=CHANGE,
+    ),
+    Operation(
+        id="listZones",
+        method="get",
+        path="/v1/zones",
+        tag="Server",
+        summary="By which tzdata jobs are due, and what moved when it changed",
+        parameters=("limit",),
+        answers={200: ("All zones in use, and the newest moves.", ZoneList)},
+        problems=(401, 422, 503),
     ),
 )

@@ -17,7 +17,7 @@ from onthedot.errors import WrongUse
 PARTS_MAX = 1_000_000
 FAULTS_MAX = 1_000
 TIMEOUT_S = 60.0
-_COUNTED = ("jobs", "due", "unaccounted", "surplus", "miscounted")
+_COUNTED = ("jobs", "due", "unaccounted", "surplus", "miscounted", "untold")
 _BY_REASON = ("ran", "skipped", "missed", "live")
 
 
@@ -87,6 +87,8 @@ def _show(whole: dict[str, Any]) -> None:
     for name in _BY_REASON:
         rows += [(name, reason, str(count)) for reason, count in sorted(whole[name].items())]
     rows += [(name, "", str(whole[name])) for name in ("unaccounted", "surplus", "miscounted")]
+    if whole["untold"]:
+        rows.append(("untold", "due by other tzdata", str(whole["untold"])))
     output.table(("WHAT", "WHY", "OCCURRENCES"), rows)
     if whole["balanced"]:
         output.note(f"\nThe books balance: every one of {whole['due']} has exactly one fate.")

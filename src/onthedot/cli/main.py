@@ -26,6 +26,7 @@ from onthedot.cli.node import node_group
 from onthedot.cli.run import run_group
 from onthedot.cli.serve import serve
 from onthedot.cli.why import why
+from onthedot.cli.zone import zone_group
 from onthedot.errors import Invalid, OnthedotError, WrongUse
 
 FAILED = 1
@@ -115,7 +116,7 @@ def cli() -> None:
 job_group.add_command(edit)
 for command in (
     *(serve, demo, job_group, run_group, why, next_command, audit),
-    *(node_group, config_command, db_group, bench, completion),
+    *(node_group, zone_group, config_command, db_group, bench, completion),
 ):
     cli.add_command(command)
 

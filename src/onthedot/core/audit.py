@@ -53,14 +53,16 @@ class Fate:
 class Books:
     """A job as it stands. Of what was over before `edge` nothing is known for certain.
 
-    `live`: occurrences whose run is not over. `held_from`: what falls due after it is held back by
-    a pause. `unfired`: by version, the entry in the clock; `aside`: one that cannot be fired. Each
-    stands for all that is due from it on.
+    Up to `told_from` the time zone of the job had other offsets, or may have had: what was due then
+    cannot be worked out any more. `live`: occurrences whose run is not over. `held_from`: what
+    falls due after it is held back by a pause. `unfired`: by version, the entry in the clock;
+    `aside`: one that cannot be fired. Each stands for all that is due from it on.
     """
 
     versions: Sequence[Version]
     created_at: Instant
     edge: Instant = 0
+    told_from: Instant = 0
     live: Mapping[Instant, Status] = field(default_factory=dict)
     held_from: Instant | None = None
     unfired: Mapping[int, Instant] = field(default_factory=dict)
@@ -81,9 +83,15 @@ class Fault:
 
 @dataclass(slots=True)
 class Balance:
-    """due = ran + skipped + missed + live + unaccounted; each but the last by status or reason."""
+    """due = ran + skipped + missed + live + unaccounted; each but the last by status or reason.
 
+    What does not balance up to `told_from` is no fault: it was due by other tzdata. `untold` counts
+    it.
+    """
+
+    told_from: Instant = 0
     due: int = 0
+    untold: int = 0
     ran: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
     missed: Counter[str] = field(default_factory=Counter)
@@ -93,11 +101,15 @@ class Balance:
 
     def add(self, other: Balance) -> None:
         self.due += other.due
+        self.untold += other.untold
         for name in ("ran", "skipped", "missed", "live", "faults"):
             getattr(self, name).update(getattr(other, name))
         self.listed = (self.listed + other.listed)[:FAULTS_MAX]
 
     def fault(self, kind: str, first: Instant, last: Instant, count: int) -> None:
+        if first <= self.told_from:
+            self.untold += count
+            return
         self.faults[kind] += count
         before = self.listed[-1] if self.listed else None
         if before is not None and kind == "unaccounted" == before.kind:
@@ -120,7 +132,7 @@ def audit(
 
     `fates` has all that begin in that time, in order, and the one that began last before it.
     """
-    balance, walk = Balance(), Walk(fates, after)
+    balance, walk = Balance(told_from=books.told_from), Walk(fates, after)
     alive = {due for due in books.live if after < due <= until}
     reached = until
     for due, version, certain in due_instants(books, after, until):
@@ -138,6 +150,8 @@ def audit(
             balance.live[why] += 1
         else:
             balance.fault("unaccounted", due, due, 1)
+            if due <= books.told_from:
+                continue
         balance.due += 1
         alive.discard(due)
     walk.close(reached, balance)

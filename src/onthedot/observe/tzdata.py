@@ -23,6 +23,16 @@ def tzdata_version() -> str:
         return "unknown"
 
 
+def tzdata_release() -> str:
+    """The bare release, such as '2025b', the later the greater; empty if nobody knows."""
+    said = tzdata_version().partition(" ")[0]
+    year, dot, number = said.partition(".")
+    if dot and number.isdecimal():
+        # The package counts 2025.1 where the database says 2025a.
+        return year + chr(ord("a") + int(number) - 1)
+    return "" if said == "unknown" else said
+
+
 def _of_folder(folder: Path) -> str:
     """The first line of the database's own text names its release; some systems have a file."""
     for name in ("+VERSION", "tzdata.zi"):

@@ -20,6 +20,7 @@ from onthedot.errors import NodeDead, StoreError
 from onthedot.ids import Chance
 from onthedot.observe.events import log, warn
 from onthedot.observe.tally import Tally
+from onthedot.observe.tzdata import tzdata_release
 from onthedot.roles.attempt import Attempts, Workbench
 from onthedot.roles.auditor import ROUND_S, Auditor
 from onthedot.roles.backfiller import Backfiller
@@ -35,6 +36,7 @@ from onthedot.roles.scribe import Scribe
 from onthedot.roles.steward import RECONCILE_S, Steward
 from onthedot.roles.supervisor import Supervisor
 from onthedot.roles.worker import Worker
+from onthedot.roles.zonekeeper import Zonekeeper
 from onthedot.store.contract import Store
 from onthedot.store.values import NodeFacts
 
@@ -72,8 +74,11 @@ class Kit:
     tally: Tally = field(default_factory=Tally)
 
 
-async def join(kit: Kit) -> Incarnation:
-    """Announce a new incarnation. One that is alone declares every earlier one dead at once."""
+async def join(kit: Kit, *, starting: bool = True) -> Incarnation:
+    """Announce a new incarnation. One that is alone declares every earlier one dead at once.
+
+    `starting`: it is the first of its process.
+    """
     sent = kit.clock.monotonic()
     number = await kit.store.nodes.join(kit.facts, now=kit.clock.now())
     if kit.alone:
@@ -84,11 +89,13 @@ async def join(kit: Kit) -> Incarnation:
     log("node.joined", node=number, roles=",".join(kit.facts.roles))
     kit.tell("nodes", ())
     member = Membership(kit.store, kit.clock, number=number, joined_sent=sent)
-    return Incarnation(kit, member)
+    zonekeeper = Zonekeeper(kit.store, kit.clock, tzdata_release(), starting=starting)
+    await zonekeeper.look()
+    return Incarnation(kit, member, zonekeeper)
 
 
 class Incarnation:
-    def __init__(self, kit: Kit, member: Membership) -> None:
+    def __init__(self, kit: Kit, member: Membership, zonekeeper: Zonekeeper) -> None:
         self.member = member
         self._kit = kit
         store, clock, roles = kit.store, kit.clock, kit.facts.roles
@@ -118,8 +125,10 @@ class Incarnation:
         janitor.on_change = self._share_anew
         auditor = Auditor(store, clock)
         backfiller = Backfiller(store, clock, self._unowned)
+        zonekeeper.on_moves = self._clock_changed
+        self._zonekeeper = zonekeeper
         loops = {
-            "": [self.heartbeat],
+            "": [self.heartbeat, Loop("zones", zonekeeper.step, clock)],
             "scheduler": [self.scheduler.loop],
             "worker": [
                 self.worker.starting,
@@ -208,6 +217,10 @@ class Incarnation:
         self.worker.look(when)
         self._kit.tell("queue", when)
 
+    def _clock_changed(self) -> None:
+        self.scheduler.loop.nudge()
+        self._kit.tell("clock", ())
+
     def _share_anew(self) -> None:
         """Nodes have come or gone. A heartbeat shares the shards anew; those of the dead would wait
         for the next one otherwise.
@@ -270,6 +283,7 @@ class Incarnation:
 
     async def _leave(self) -> None:
         try:
+            await self._zonekeeper.look()  # the next to start may have other tzdata
             await self._kit.store.nodes.leave(self.member.number, now=self._kit.clock.now())
         except StoreError as error:
             warn("node.leave_failed", node=self.member.number, error=error)

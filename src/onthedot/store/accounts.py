@@ -10,6 +10,7 @@ from onthedot.core.backfilling import BACKFILL_MAX, missing
 from onthedot.core.instants import Instant, format_instant
 from onthedot.core.model import Once, timetable
 from onthedot.core.states import live_status
+from onthedot.core.zoning import zone_in
 from onthedot.errors import Invalid
 from onthedot.store.codec import STATUS_OF_CODE, definition_from
 from onthedot.store.contract import Store
@@ -35,6 +36,7 @@ class Rows(NamedTuple):
     edge: Instant
     aside: Iterable[Sequence[Any]]
     unfired: Iterable[Sequence[Any]]
+    told: Iterable[Sequence[Any]]
 
 
 def books_of(rows: Rows, *, now: Instant) -> Books:
@@ -50,6 +52,7 @@ def books_of(rows: Rows, *, now: Instant) -> Books:
         versions=versions,
         created_at=versions[0].since if rows.created_at is None else rows.created_at,
         edge=edge,
+        told_from=_told_from(rows),
         live={
             due: live_status(at=at, started=started, owned=owner is not None, now=now)
             for due, at, owner, started in rows.live
@@ -58,6 +61,15 @@ def books_of(rows: Rows, *, now: Instant) -> Books:
         unfired=dict(map(tuple, rows.unfired)),
         aside=dict(map(tuple, rows.aside)),
     )
+
+
+def _told_from(rows: Rows) -> Instant:
+    """Until when one of the job's zones had other offsets than today; 0 if none of them changed."""
+    told = dict(map(tuple, rows.told))
+    if not told:
+        return 0
+    named = (zone_in(definition_from(row[1], "")) for row in rows.versions)
+    return max((told.get(zone, 0) for zone in named), default=0)
 
 
 def _version(row: Sequence[Any]) -> Version:

@@ -52,6 +52,7 @@ from onthedot.store.values import (
     Signal,
     Totals,
 )
+from onthedot.store.zones import ZoneVerbs
 
 
 class ClockVerbs(Protocol):
@@ -383,5 +384,7 @@ class Store(Protocol):
     def audit(self) -> AuditVerbs: ...
     @property
     def backfills(self) -> BackfillVerbs: ...
+    @property
+    def zones(self) -> ZoneVerbs: ...
     @property
     def upkeep(self) -> UpkeepVerbs: ...

@@ -12,7 +12,7 @@ from onthedot.store.contract import Store
 
 NOUNS = (
     *("clock", "jobs", "runs", "letters", "outbox", "notes", "nodes", "ledger"),
-    *("audit", "backfills", "upkeep"),
+    *("audit", "backfills", "zones", "upkeep"),
 )
 
 

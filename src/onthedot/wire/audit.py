@@ -51,6 +51,13 @@ class AuditOut(Struct, kw_only=True, frozen=True, rename="camel"):
     unaccounted: Annotated[int, Meta(description="0, or something is wrong.")]
     surplus: Annotated[int, Meta(description="0, or something is wrong.")]
     miscounted: Annotated[int, Meta(description="0, or something is wrong.")]
+    untold: Annotated[
+        int,
+        Meta(
+            description="Instants that do not balance and are no fault: they were due by a release "
+            "of the tz database that is no longer in use."
+        ),
+    ]
     balanced: bool
     faults: Annotated[list[FaultOut], Meta(description="At most 100 in each part.")]
     next_cursor: str | None
@@ -70,6 +77,7 @@ def audit_out(
         unaccounted=balance.faults["unaccounted"],
         surplus=balance.faults["surplus"],
         miscounted=balance.faults["miscounted"],
+        untold=balance.untold,
         balanced=not balance.faults,
         faults=faults,
         next_cursor=cursor,

@@ -33,12 +33,15 @@ class _Window(NamedTuple):
     segment: Segment
 
 
+_NO_WINDOW: Final = _Window(0, 0, 0, 0, Segment(0, 0, 0, 0, 0))
+
+
 class Program:
     """The instants of one expression in one zone, under one rule for gaps and overlaps."""
 
     __slots__ = (
         *("_days", "_gap", "_last_second", "_minutes", "_overlap", "_seconds", "_window"),
-        "_zone",
+        *("_zone", "__weakref__"),
     )
 
     def __init__(self, fields: Fields, zone: Zone, gap: DstGap, overlap: DstOverlap) -> None:
@@ -49,7 +52,11 @@ class Program:
         self._zone = zone
         self._gap = gap
         self._overlap = overlap
-        self._window = _Window(0, 0, 0, 0, Segment(0, 0, 0, 0, 0))
+        self._window = _NO_WINDOW
+        zone.tell(self)
+
+    def offsets_changed(self) -> None:
+        self._window = _NO_WINDOW
 
     def is_ever_due(self) -> bool:
         """Whether any day of the calendar matches."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
+from weakref import WeakSet
 from zoneinfo import ZoneInfo, available_timezones
 
 from onthedot.errors import InvalidTimezone
@@ -21,6 +23,7 @@ _NOT_PLACES: Final = {"localtime", "Factory"}
 # whole tz database.
 _PROBE_S: Final = 2 * 86_400
 _STRETCH_S: Final = 183 * _PROBE_S
+_OFFSET_MAX: Final = 86_400  # no zone is a whole day off
 
 
 @lru_cache(maxsize=1)
@@ -59,14 +62,54 @@ class Segment(NamedTuple):
     after: int
 
 
+class Offsets(NamedTuple):
+    """What somebody knew of a zone: its offsets in the seconds [begin, end), each with the second
+    from which on it holds, the first being `begin`.
+    """
+
+    begin: int
+    end: int
+    changes: tuple[tuple[int, int], ...]
+
+    def at(self, second: int) -> int | None:
+        """The offset at this second; None if it lies outside of what is known."""
+        if not self.begin <= second < self.end:
+            return None
+        return self.changes[bisect_right(self.changes, (second, _OFFSET_MAX)) - 1][1]
+
+
+class Watcher(Protocol):
+    """Whoever keeps something that was worked out from a zone."""
+
+    def offsets_changed(self) -> None: ...
+
+
 class Zone:
-    """The offsets of a time zone, found a stretch at a time and kept: there are some 600 zones."""
+    """The offsets of a time zone, found a stretch at a time and kept: there are some 600 zones.
 
-    __slots__ = ("_info", "_stretches")
+    `known` goes before what the tz database of this machine says, which may not even have the zone.
+    """
 
-    def __init__(self, name: str) -> None:
-        self._info = zone_named(name)
+    __slots__ = ("_info", "_known", "_stretches", "_watchers")
+
+    def __init__(self, name: str, known: Offsets | None = None) -> None:
+        foreign = known is not None and name not in known_zones()
+        self._info = None if foreign else zone_named(name)
+        self._known = known
         self._stretches: dict[int, tuple[list[int], list[Segment]]] = {}
+        self._watchers: WeakSet[Watcher] = WeakSet()
+
+    def tell(self, watcher: Watcher) -> None:
+        """Let whoever keeps a segment know when it holds no longer."""
+        self._watchers.add(watcher)
+
+    def follow(self, known: Offsets | None) -> None:
+        """Let other offsets hold from now on, also for those who have this zone in hand."""
+        if known != self._known:
+            self._known = known
+            self._stretches = {}
+            for watcher in list(self._watchers):
+                watcher.offsets_changed()
 
     def segment(self, second: int) -> Segment:
         """The segment in which this second lies."""
@@ -76,13 +119,13 @@ class Zone:
 
     def _search(self, number: int) -> tuple[list[int], list[Segment]]:
         begin, end = number * _STRETCH_S, (number + 1) * _STRETCH_S
-        starts, offsets = [begin], [offset_at(self._info, begin)]
+        starts, offsets = [begin], [self._offset(begin)]
         for probe in range(begin + _PROBE_S, end + 1, _PROBE_S):
-            offset = offset_at(self._info, probe)
+            offset = self._offset(probe)
             if offset != offsets[-1]:
-                starts.append(change_after(self._info, probe - _PROBE_S, probe))
+                starts.append(_change(self._offset, probe - _PROBE_S, probe))
                 offsets.append(offset)
-        outer = [offset_at(self._info, begin - 1), *offsets, offset_at(self._info, end)]
+        outer = [self._offset(begin - 1), *offsets, self._offset(end)]
         segments = [
             Segment(start, stop, outer[k + 1], outer[k], outer[k + 2])
             for k, (start, stop) in enumerate(zip(starts, [*starts[1:], end], strict=True))
@@ -90,11 +133,54 @@ class Zone:
         self._stretches[number] = starts, segments
         return starts, segments
 
+    def _offset(self, second: int) -> int:
+        known = None if self._known is None else self._known.at(second)
+        if known is not None:
+            return known
+        if self._info is not None:
+            return offset_at(self._info, second)
+        assert self._known is not None, "where there is no zone here, somebody else has one"
+        return self._known.changes[0 if second < self._known.begin else -1][1]
 
-@lru_cache(maxsize=1024)
+
+# Like the tz database itself, of the process as a whole: what holds here instead of it.
+_ADOPTED: Final[dict[str, Offsets]] = {}
+
+
+_ZONES: Final[dict[str, Zone]] = {}
+
+
 def zone_of(name: str) -> Zone:
     """The offsets of the zone of this name, shared by all that ask."""
-    return Zone(name)
+    zone = _ZONES.get(name)
+    if zone is None:
+        zone = _ZONES[name] = Zone(name, _ADOPTED.get(name))
+    return zone
+
+
+def prefer(known: Mapping[str, Offsets]) -> None:
+    """Let these offsets hold from now on, and the tz database of this machine for all others."""
+    _ADOPTED.clear()
+    _ADOPTED.update(known)
+    for name, zone in _ZONES.items():
+        zone.follow(known.get(name))
+
+
+def preferred() -> dict[str, Offsets]:
+    """The offsets that hold here instead of the tz database of this machine."""
+    return dict(_ADOPTED)
+
+
+@lru_cache(maxsize=1024)
+def own_offsets(name: str, begin: int, end: int) -> Offsets:
+    """What the tz database of this machine says of these seconds, whatever was adopted."""
+    zone, changes, second = Zone(name), list[tuple[int, int]](), begin
+    while second < end:  # bounded: a segment is never empty
+        segment = zone.segment(second)
+        if not changes or changes[-1][1] != segment.offset:
+            changes.append((second, segment.offset))
+        second = segment.end
+    return Offsets(begin, end, tuple(changes))
 
 
 def offset_at(zone: ZoneInfo, second: int) -> int:
@@ -103,12 +189,12 @@ def offset_at(zone: ZoneInfo, second: int) -> int:
     return _seconds(moment.utcoffset())
 
 
-def change_after(zone: ZoneInfo, before: int, until: int) -> int:
+def _change(offset: Callable[[int], int], before: int, until: int) -> int:
     """The second the clocks change, given that they do once in (before, until]."""
-    old = offset_at(zone, before)
+    old = offset(before)
     while until - before > 1:  # halves: 18 turns for two days
         middle = (before + until) // 2
-        if offset_at(zone, middle) == old:
+        if offset(middle) == old:
             before = middle
         else:
             until = middle

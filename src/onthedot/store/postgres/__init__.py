@@ -16,6 +16,7 @@ from onthedot.store.postgres.notes import Notes
 from onthedot.store.postgres.outbox import Outbox
 from onthedot.store.postgres.runs import Runs
 from onthedot.store.postgres.upkeep import Upkeep
+from onthedot.store.postgres.zones import Zones
 
 __all__ = ["PoolSettings", "PostgresStore", "open_store"]
 
@@ -34,6 +35,7 @@ class PostgresStore:
         self.ledger = Ledger(database)
         self.audit = Audit(database)
         self.backfills = Backfills(database)
+        self.zones = Zones(database, self.clock)
         self.upkeep = Upkeep(database)
 
 

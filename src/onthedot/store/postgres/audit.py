@@ -48,5 +48,6 @@ async def _books(db: Connection, job: int, until: Instant, unfired: bool) -> Boo
         edge=await db.fetchval(SQL["audit.edge"]),
         aside=await db.fetch(SQL["audit.aside"], job),
         unfired=entries,
+        told=await db.fetch(SQL["zones.told"], until),
     )
     return books_of(rows, now=until)

@@ -252,6 +252,16 @@ async def _change(
     if expected is not None and expected != old.version:
         raise version_conflict(old.version, expected)
     change = decide(await _standing(db, old, horizon, now))
+    return await carry_out(db, old, change, armed, now)
+
+
+async def carry_out(
+    db: Connection, old: Job, change: Change, armed: bool, now: Instant
+) -> Job | None:
+    """End the old version of a job, and give the new one what it begins with. The caller holds the
+    shard and the job.
+    """
+    number = old.id
     await _end_version(db, old, change, armed, now)
     if change.job is None:
         await db.execute(SQL["jobs.delete_cuts"], number)

@@ -16,6 +16,7 @@ from onthedot.store.sqlite.notes import Notes
 from onthedot.store.sqlite.outbox import Outbox
 from onthedot.store.sqlite.runs import Runs
 from onthedot.store.sqlite.upkeep import Upkeep
+from onthedot.store.sqlite.zones import Zones
 
 INSTALLATION_BYTES = 5
 
@@ -32,6 +33,7 @@ class SqliteStore:
         self.ledger = Ledger(database)
         self.audit = Audit(database)
         self.backfills = Backfills(database)
+        self.zones = Zones(database)
         self.upkeep = Upkeep(database)
 
 

@@ -49,6 +49,7 @@ def _books(db: sqlite3.Connection, job: int, until: Instant, unfired: bool) -> B
         edge=edge,
         aside=db.execute(SQL["audit.aside"], of_job).fetchall(),
         unfired=entries,
+        told=db.execute(SQL["zones.told"], {"until": until}).fetchall(),
     )
     return books_of(rows, now=until)
 

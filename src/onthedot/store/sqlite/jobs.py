@@ -193,6 +193,12 @@ def _change(
     change = decide(_standing(db, old, now))
     if change.job is not None:
         _refuse_taken_key(db, change.job.definition, old.id)
+    return carry_out(db, old, change, now)
+
+
+def carry_out(db: sqlite3.Connection, old: Job, change: Change, now: Instant) -> Job | None:
+    """End the old version of a job, and give the new one what it begins with."""
+    job = old.id
     (armed,) = db.execute(SQL["jobs.armed"], (job,)).fetchone()
     deleted = change.job is None
     ending = {"job": job, "cut": change.cut, "now": now, "deleted": deleted}

@@ -294,6 +294,33 @@ create table backfill_item (
 create index backfill_items on backfill_item (backfill, due);
 create index backfill_runs on backfill_item (job, run) where run is not null;
 
+-- The offsets of the zones in use, by which entries are worked out, and the release of the tz database
+-- that they are from. before: those that they replaced. told_at: when they changed. shard, job: how far
+-- the entries have been looked at since; null: they have. again_at: when that is done once more.
+create table zone (
+  name text primary key,
+  release text not null,
+  offsets text not null,
+  before text,
+  told_at bigint,
+  shard smallint,
+  job bigint not null default 0,
+  again_at bigint
+);
+
+-- The newest of the entries that moved with their zone.
+create table zone_move (
+  id bigint generated always as identity primary key,
+  at bigint not null,
+  zone text not null,
+  release text not null,
+  job bigint not null,
+  name text not null,
+  version integer not null,
+  old bigint not null,
+  new bigint
+);
+
 create table idempotency (
   key text primary key,
   fingerprint text not null,

@@ -1,0 +1,49 @@
+"""The route of time zones: what all nodes go by, and what moved when it changed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from litestar import Response, get
+from litestar.handlers import HTTPRouteHandler
+
+from onthedot.api.answers import answer
+from onthedot.api.asking import AnyRequest, limit_of
+from onthedot.api.services import Given
+from onthedot.core.instants import format_instant
+from onthedot.core.zoning import KnownZone
+from onthedot.ids import job_id
+from onthedot.store.zones import Move
+from onthedot.wire.zones import MoveOut, ZoneList, ZoneOut
+
+
+@get("/zones")
+async def list_zones(request: AnyRequest, services: Given) -> Response[bytes]:
+    known = await services.store.zones.all()
+    moves = await services.store.zones.moves(limit=limit_of(request))
+    return answer(ZoneList(zones=[*map(zone_out, known)], moves=[*map(move_out, moves)]))
+
+
+def zone_out(zone: KnownZone) -> ZoneOut:
+    return ZoneOut(
+        timezone=zone.name,
+        tzdata=zone.release,
+        changed_at=None if zone.told_at is None else format_instant(zone.told_at),
+        pending=zone.pending,
+    )
+
+
+def move_out(move: Move) -> MoveOut:
+    return MoveOut(
+        job_id=job_id(move.job),
+        job_name=move.name,
+        version=move.version,
+        timezone=move.zone,
+        tzdata=move.release,
+        moved_at=format_instant(move.at),
+        old=format_instant(move.old),
+        new=None if move.new is None else format_instant(move.new),
+    )
+
+
+ROUTES: Final[list[HTTPRouteHandler]] = [list_zones]

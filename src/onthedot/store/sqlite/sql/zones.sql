@@ -1,0 +1,98 @@
+-- name: zones.used
+select id, spec
+from rule
+where id > :after
+order by id
+limit :limit
+
+-- name: zones.all
+select name, release, offsets, told_at, shard is not null or again_at is not null
+from zone
+order by name
+
+-- name: zones.get
+select release, offsets
+from zone
+where name = ?
+
+-- name: zones.insert
+insert into zone (name, release, offsets)
+values (:name, :release, :offsets)
+
+-- name: zones.renew
+update zone
+set release = :release, offsets = :offsets
+where name = :name
+
+-- name: zones.change
+update zone
+set release = :release, before = offsets, offsets = :offsets, told_at = :now, shard = 0, job = 0, again_at = :again_at
+where name = :name
+
+-- name: zones.pending
+select name, release, before, shard, job
+from zone
+where shard is not null or again_at <= :now
+order by shard is null, name
+limit 1
+
+-- name: zones.jobs_of
+-- why: a zone stands in the text of rules, of which there are few
+select j.id
+from job j
+join rule r on r.id = j.rule
+where j.id > :job and j.id % 16 = :shard and j.armed
+  and json_extract(r.spec, '$.schedule.timezone') = :zone
+order by j.id
+limit :limit
+
+-- name: zones.entries
+-- why: the clock has no index on jobs; a shard is read once for each group
+select job, version, due
+from clock
+where shard = :shard and job in (select value from json_each(:jobs))
+
+-- name: zones.settled
+-- why: status 7 is an attempt that was followed by another, in one of the other two
+select max(
+  coalesce((select pruned_before from installation), 0),
+  coalesce((select coalesce(until, run >> 10) from history
+    where job = :job and run & 1023 = 0 and status <> 7 order by run desc limit 1), 0),
+  coalesce((select max(run) >> 10 from run where job = :job and run & 1023 = 0), 0),
+  coalesce((select max(run) >> 10 from waiting where job = :job and run & 1023 = 0), 0)
+)
+
+-- name: zones.advance
+update zone
+set shard = :shard, job = :job
+where name = :name
+
+-- name: zones.begin_again
+update zone
+set shard = 0, job = 0, again_at = null
+where name = :name
+
+-- name: zones.done
+update zone
+set shard = null, job = 0, told_at = :now
+where name = :name
+
+-- name: zones.insert_move
+insert into zone_move (at, zone, release, job, name, version, old, new)
+values (?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: zones.forget_moves
+delete from zone_move
+where id <= (select max(id) from zone_move) - ?
+
+-- name: zones.moves
+select at, zone, release, job, name, version, old, new
+from zone_move
+order by id desc
+limit ?
+
+-- name: zones.told
+-- why: as long as entries are still to be looked at, nothing that was due by now can be told
+select name, case when shard is not null or again_at is not null then :until else told_at end
+from zone
+where told_at is not null

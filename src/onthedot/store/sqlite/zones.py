@@ -1,0 +1,121 @@
+"""The zones in use on SQLite, and the entries that move with them."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Collection, Sequence
+
+from onthedot.core.instants import Instant
+from onthedot.core.model import SHARDS
+from onthedot.core.zoning import AGAIN_US, Coming, KnownZone, zone_in
+from onthedot.store.sqlite.database import Database
+from onthedot.store.sqlite.jobs import carry_out, get_job
+from onthedot.store.sqlite.statements import SQL
+from onthedot.store.zones import (
+    MOVES_KEPT,
+    Move,
+    Remade,
+    Used,
+    offsets_from,
+    offsets_text,
+    remade,
+    zone_of_rule,
+    zone_row,
+)
+
+
+class Zones:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def used(self, *, after: int, limit: int) -> Used:
+        def look(db: sqlite3.Connection) -> Used:
+            rows = db.execute(SQL["zones.used"], {"after": after, "limit": limit}).fetchall()
+            named = {zone for _, spec in rows if (zone := zone_of_rule(spec)) is not None}
+            return Used(named, rows[-1][0] if rows else after)
+
+        return await self._database.read(look)
+
+    async def all(self) -> list[KnownZone]:
+        return await self._database.read(
+            lambda db: [zone_row(row) for row in db.execute(SQL["zones.all"])]
+        )
+
+    async def record(
+        self, zones: Sequence[KnownZone], changed: Collection[str], *, now: Instant
+    ) -> list[str]:
+        return await self._database.write(
+            lambda db: [zone.name for zone in zones if _record(db, zone, zone.name in changed, now)]
+        )
+
+    async def remake(self, *, limit: int, now: Instant) -> Remade | None:
+        # A look first: nearly always there is nothing to do, and that must not cost a commit.
+        due = {"now": now}
+        if not await self._database.read(
+            lambda db: db.execute(SQL["zones.pending"], due).fetchone()
+        ):
+            return None
+        return await self._database.write(lambda db: _remake(db, limit, now))
+
+    async def moves(self, *, limit: int) -> list[Move]:
+        return await self._database.read(
+            lambda db: [Move._make(row) for row in db.execute(SQL["zones.moves"], (limit,))]
+        )
+
+
+def _record(db: sqlite3.Connection, zone: KnownZone, changed: bool, now: Instant) -> bool:
+    """Whether its entries are to be looked at."""
+    values = {"name": zone.name, "release": zone.release, "offsets": offsets_text(zone.offsets)}
+    row = db.execute(SQL["zones.get"], (zone.name,)).fetchone()
+    if row is None:
+        db.execute(SQL["zones.insert"], values)
+        return False
+    release, offsets = row
+    if release > zone.release or (release, offsets) == (zone.release, values["offsets"]):
+        return False
+    if not changed:
+        db.execute(SQL["zones.renew"], values)
+        return False
+    db.execute(SQL["zones.change"], values | {"now": now, "again_at": now + AGAIN_US})
+    return True
+
+
+def _remake(db: sqlite3.Connection, limit: int, now: Instant) -> Remade | None:
+    row = db.execute(SQL["zones.pending"], {"now": now}).fetchone()
+    if row is None:
+        return None
+    zone, release, before, shard, after = row
+    if shard is None:
+        db.execute(SQL["zones.begin_again"], {"name": zone})
+        shard, after = 0, 0
+    bounds = {"zone": zone, "shard": shard, "job": after, "limit": limit}
+    jobs = [number for (number,) in db.execute(SQL["zones.jobs_of"], bounds)]
+    which = {"shard": shard, "jobs": json.dumps(jobs)}
+    entries = {(job, version): due for job, version, due in db.execute(SQL["zones.entries"], which)}
+    known = None if before is None else offsets_from(before)
+    moves = []
+    for number in jobs:
+        job = get_job(db, number)
+        due = entries.get((number, job.version))
+        if due is None or zone_in(job.definition) != zone:
+            continue
+        (settled,) = db.execute(SQL["zones.settled"], {"job": number}).fetchone()
+        change = remade(Coming(job, due, settled), zone, known, now=now)
+        if change is not None:
+            carry_out(db, job, change, now)
+            made = (number, job.definition.name, job.version + 1)
+            moves.append(Move(now, zone, release, *made, due, change.entry))
+    db.executemany(SQL["zones.insert_move"], moves)
+    if moves:
+        db.execute(SQL["zones.forget_moves"], (MOVES_KEPT,))
+    _advance(db, zone, (shard, jobs[-1]) if len(jobs) == limit else (shard + 1, 0), now)
+    return Remade(zone, len(jobs), moves)
+
+
+def _advance(db: sqlite3.Connection, zone: str, place: tuple[int, int], now: Instant) -> None:
+    shard, job = place
+    if shard < SHARDS:
+        db.execute(SQL["zones.advance"], {"name": zone, "shard": shard, "job": job})
+    else:
+        db.execute(SQL["zones.done"], {"name": zone, "now": now})
