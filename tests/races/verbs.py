@@ -13,6 +13,7 @@ from onthedot.core.backfilling import Manner
 from onthedot.core.editing import Change, Standing
 from onthedot.core.instants import MINUTE, SECOND
 from onthedot.core.model import CALLBACKS, Once, Outcome, RunRef
+from onthedot.core.schedules import zones
 from onthedot.core.states import Status
 from onthedot.errors import (
     JobDeleted,
@@ -31,7 +32,7 @@ from onthedot.store.notes import RunNote
 from onthedot.store.postgres import PostgresStore
 from onthedot.store.postgres.clock import Clock
 from onthedot.store.values import Asked, Delivery, Made, Redriven
-from tests.races.world import PERIOD, World
+from tests.races.world import DUBAI, FIVE_MINUTES_OFF, PERIOD, World
 from tests.support.builders import ALL_SHARDS, a_definition, a_receipt, every
 
 Act = Callable[[PostgresStore, World], Awaitable[Any]]
@@ -238,6 +239,15 @@ async def advance_backfills(store: PostgresStore, world: World) -> Any:
     return await store.backfills.advance(limit=SOME, now=world.now)
 
 
+async def remake(store: PostgresStore, world: World) -> Any:
+    """By a node with the new release, in whose process the others act, too."""
+    zones.prefer({DUBAI: FIVE_MINUTES_OFF})
+    try:
+        return await store.zones.remake(limit=SOME, now=world.now)
+    finally:
+        zones.prefer({})
+
+
 async def beat(store: PostgresStore, world: World) -> Any:
     return await store.nodes.beat(world.node, now=world.now)
 
@@ -282,7 +292,7 @@ VERBS = (
     Verb(
         name="edit",
         act=changing(edited(name="renamed"), expect=True),
-        worlds=(*RECURRING, "one_off", "spent"),
+        worlds=(*RECURRING, "one_off", "spent", "zoned"),
         may=EDITS,
     ),
     Verb(name="move", act=changing(moved), worlds=("held", "one_off", "spent"), may=EDITS),
@@ -307,7 +317,7 @@ VERBS = (
     Verb(
         name="fire",
         act=fire,
-        worlds=(*RECURRING, "twice", "one_off"),
+        worlds=(*RECURRING, "twice", "one_off", "zoned"),
         by=actor,
         may=(Taken, NodeDead),
     ),
@@ -376,6 +386,7 @@ VERBS = (
     Verb(name="give up", act=settling("HTTP 503"), worlds=("dead",)),
     Verb(name="backfill", act=backfill, worlds=("held", "spent"), may=(NotFound,)),
     Verb(name="advance backfills", act=advance_backfills, worlds=(), passes_over=True),
+    Verb(name="remake", act=remake, worlds=("zoned",), passes_over=True),
     Verb(name="beat", act=beat, worlds=("held",), by=actor, may=(NodeDead,)),
     Verb(name="bury", act=bury, worlds=("held", "free", "waiting"), passes_over=True),
     Verb(name="leave", act=leave, worlds=("held", "free", "waiting")),

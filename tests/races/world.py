@@ -14,10 +14,13 @@ from onthedot.core.editing import Change, Standing, edit
 from onthedot.core.firing import AHEAD, Plan
 from onthedot.core.instants import MILLISECOND, SECOND, Instant
 from onthedot.core.model import Job, LeasedRun, Once, occurrence
+from onthedot.core.schedules import Cron
+from onthedot.core.schedules.zones import Offsets, own_offsets
+from onthedot.core.zoning import KnownZone, years_around
 from onthedot.store.postgres import PostgresStore, open_store
 from tests.support import builders
 from tests.support.builders import RunKey
-from tests.support.clock import ManualClock
+from tests.support.clock import START, ManualClock
 from tests.support.postgres import PostgresServer, new_database
 
 PERIOD = 600 * SECOND
@@ -25,7 +28,11 @@ PERIOD = 600 * SECOND
 TABLES = (
     *("job", "job_version", "near", "far", "cut", "aside", "run", "waiting", "history", "dead"),
     *("redrive", "outbox", "log", "memo", "idempotency", "node", "signal", "rule", "shard"),
+    *("zone", "zone_move"),
 )
+
+DUBAI = "Asia/Dubai"
+FIVE_MINUTES_OFF = Offsets(*years_around(START), ((years_around(START)[0], 4 * 3600 - 300),))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -266,6 +273,19 @@ async def spent(scene: Scene) -> None:
     await _tell(scene, "delete from job_version where job = $1", scene.job.id)
 
 
+async def zoned(scene: Scene) -> None:
+    """The job is due in a zone whose clocks are five minutes off by a new release, and nobody has
+    looked at its entry since."""
+    now, years = scene.clock.now(), years_around(scene.clock.now())
+    known = KnownZone(DUBAI, "2026a", own_offsets(DUBAI, *years))
+    await scene.store.zones.record([known], (), now=now)
+    await held(scene, schedule=Cron.parse("*/10 * * * *", DUBAI), timezone=DUBAI)
+    changed = known._replace(release="2026b", offsets=FIVE_MINUTES_OFF)
+    now = scene.clock.now()
+    assert await scene.store.zones.record([changed], [DUBAI], now=now) == [DUBAI]
+    await _tell(scene, "update zone set shard = $1", scene.job.shard)
+
+
 async def _become_one_off(scene: Scene, at: Instant) -> None:
     def decide(standing: Standing) -> Change:
         return edit(standing, replace(standing.job.definition, schedule=Once(at)))
@@ -298,5 +318,6 @@ BUILDERS: dict[str, Callable[[Scene], Awaitable[None]]] = {
         one_off,
         spent,
         orphan_once,
+        zoned,
     )
 }
