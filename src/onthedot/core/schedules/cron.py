@@ -102,7 +102,7 @@ def _without_hash(text: str, seed: str | None) -> str:
     if seed is None:
         raise invalid(
             f"{text!r} uses H, which is derived from a job's key or name, and there is none here",
-            "Name the job, or choose a value in place of H.",
+            "Name the job (for `onthedot next`: --job NAME), or choose a value in place of H.",
         )
     return resolved(text, seed)
 
