@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from onthedot.core import editing
+from onthedot.core.audit import Balance
+from onthedot.core.editing import Change, Standing
 from onthedot.core.instants import HOUR, MINUTE, SECOND
 from onthedot.core.model import Job, LeasedRun, Once, occurrence
 from onthedot.core.schedules import Every, FixedDelay
 from onthedot.core.states import Status
+from onthedot.store.accounts import audit_job
 from tests.support.builders import (
     a_definition,
     a_job,
@@ -261,3 +265,61 @@ async def test_an_instant_that_has_a_fate_already_is_passed_by(store, clock):
 
     assert await waiting_of(store, clock, job) == [taken + 1]
     assert (await the_link(store, clock, node, job)).due == taken + 1
+
+
+async def audited(store, clock, job) -> Balance:
+    balance, reached = await audit_job(store, job.id, after=0, until=clock.now(), most=1_000)
+    assert reached is None
+    return balance
+
+
+async def test_its_books_balance_through_every_change(store, clock):
+    node = await a_node(store, clock)
+    job = await a_job(store, clock, schedule=Every(QUARTER))
+    clock.advance(QUARTER)
+    await finish(store, clock, node, *await claim(store, clock, node))
+    await edit(store, clock, job, schedule=FixedDelay(QUARTER))
+    for _ in range(3):
+        run = await the_link(store, clock, node, job)
+        clock.advance(MINUTE)
+        await finish(store, clock, node, run)
+    link = (await store.jobs.get(job.id)).link
+    await store.runs.cancel(job.id, occurrence(link or 0), now=clock.now())
+    await pause(store, clock, job)
+    clock.advance(HOUR)
+    await resume(store, clock, job)
+    run = await the_link(store, clock, node, job)
+    clock.advance(2 * SECOND)
+    under_way = await audited(store, clock, job)
+    await edit(store, clock, job, schedule=Every(HOUR))
+    await finish(store, clock, node, run)
+    clock.advance(MINUTE)
+
+    balance = await audited(store, clock, job)
+
+    assert under_way.faults == balance.faults == {}
+    assert under_way.live == {"queued": 1}
+    assert balance.ran == {"succeeded": 5, "cancelled": 1}
+    assert (balance.skipped, balance.live, balance.due) == ({"paused": 1}, {}, 7)
+
+
+async def test_the_audit_tells_of_a_chain_that_is_broken(store, clock):
+    job = await a_chain(store, clock)
+    paused = await a_chain(store, clock, paused=True)
+    due = job.link
+
+    def losing(standing: Standing) -> Change:
+        """As a fault might: the run is taken away, and the chain still names it."""
+        change = editing.edit(standing, standing.job.definition)
+        return change._replace(run=None)
+
+    fine = await audited(store, clock, job)
+    await store.jobs.change(job.id, losing, now=clock.now())
+    broken = await audited(store, clock, job)
+    await edit(store, clock, job, name="mended")
+
+    assert fine.faults == {}
+    assert broken.faults == {"unaccounted": 1}
+    assert [(fault.first, fault.kind) for fault in broken.listed] == [(due, "unaccounted")]
+    assert (await audited(store, clock, job)).faults == {}
+    assert (await audited(store, clock, paused)).faults == {}

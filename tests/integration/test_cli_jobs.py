@@ -40,6 +40,7 @@ def test_a_job_is_added_with_every_option_and_shown(stage, onthedot):
     ("option", "value", "field", "shown"),
     [
         ("--every", "PT15M", "every", 900),
+        ("--fixed-delay", "PT15M", "fixedDelay", 900),
         ("--at", "2199-01-31T09:30:00Z", "runAt", "2199-01-31T09:30:00Z"),
     ],
 )

@@ -55,7 +55,7 @@ def any_iso(chance: Random) -> str:
     return chance.choice(STARTS) + "".join(chance.choices(ISO, k=chance.randint(0, 8)))
 
 
-def outcome(read: Callable[[str, Terms], Schedule | Once], text: str) -> object:
+def outcome(read: Callable[[str, Terms], object], text: str) -> object:
     try:
         return read(text, TERMS)
     except (NotEnglish, Invalid) as refused:

@@ -10,7 +10,7 @@ import pytest
 from onthedot.core.editing import create
 from onthedot.core.instants import HOUR, MINUTE, SECOND
 from onthedot.core.model import Definition, Job, Once
-from onthedot.core.schedules import Cron, Every
+from onthedot.core.schedules import Cron, Every, FixedDelay
 from onthedot.core.states import Status
 from onthedot.core.why import (
     Facts,
@@ -96,6 +96,8 @@ def test_a_paused_job_says_since_when_and_how_to_resume_it():
         (Once(NOW - MINUTE), "its one instant was 2027-01-15T07:59:00Z"),
         (Cron.parse("0 0 1 1 *", "UTC"), "due next at 2028-01-01T00:00:00Z"),
         (Once(NOW + MINUTE), "due next at 2027-01-15T08:01:00Z (in 1 min)"),
+        (FixedDelay(HOUR), "due next at 2027-01-15T08:50:00Z (in 50 min)"),
+        (FixedDelay(MINUTE), "its run of 2027-01-15T07:51:00Z (9 min ago) is not over: the next"),
     ],
 )
 def test_the_schedule_says_when_it_is_due_next(schedule, said):

@@ -267,7 +267,7 @@ def test_a_preview_shows_the_window_and_what_moves_the_start():
 def test_of_a_job_that_is_there_a_preview_shows_nominal_and_effective_time():
     job = a_job(schedule=HOURLY, shift=Shift(spread_us=10 * MINUTE))
 
-    [shown] = preview_out(job.definition, NOW, 1, anchor=job.anchor, job=job.id).instants
+    [shown] = preview_out(job.definition, NOW, 1, anchor=job.anchor, job=job).instants
 
     offset = job.definition.shift.of(job.id, NOW + HOUR)
     assert (shown.nominal, shown.at) == (

@@ -12,6 +12,7 @@ from msgspec import UnsetType
 from onthedot.api.answers import answer
 from onthedot.api.asking import AnyRequest, body_of, cursor_of, cursor_text, limit_of
 from onthedot.api.services import Given
+from onthedot.core.backfilling import refuse_fixed_delay
 from onthedot.core.instants import Instant, format_instant, parse_instant
 from onthedot.errors import Invalid, NotFound
 from onthedot.ids import job_id, parse_job_id, shown
@@ -36,7 +37,7 @@ async def backfill_job(job: FromPath[str], request: AnyRequest, services: Given)
     asked = read(await body_of(request), BackfillIn)
     now = services.clock.now()
     first, until = _range(asked, now)
-    await services.store.jobs.get(number)
+    refuse_fixed_delay((await services.store.jobs.get(number)).definition)
     dues = await missing_of(services.store, number, first=first, until=until)
     manner = manner_of(asked)
     if manner.newest_first:

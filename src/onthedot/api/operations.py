@@ -44,8 +44,8 @@ OPERATIONS: Final = (
         path="/v1/jobs",
         tag="Jobs",
         summary="Create a job",
-        description="With at most one of `cronExpr`, `every`, `runAt`, `delay`, `schedule`; "
-        "without any it runs only when triggered. A 201 is durable.",
+        description="With at most one of `cronExpr`, `every`, `fixedDelay`, `runAt`, `delay`, "
+        "`schedule`; without any it runs only when triggered. A 201 is durable.",
         parameters=("idempotencyKey",),
         body=JobIn,
         example={

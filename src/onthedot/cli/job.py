@@ -19,6 +19,7 @@ SCHEDULES = {
     "schedule": "--schedule",
     "cronExpr": "--cron",
     "every": "--every",
+    "fixedDelay": "--fixed-delay",
     "runAt": "--at",
     "delay": "--delay",
 }
@@ -46,6 +47,13 @@ def job_group() -> None:
     callback=duration,
     metavar="DURATION",
     help="Interval: seconds, or ISO 8601 such as PT15M.",
+)
+@click.option(
+    "--fixed-delay",
+    "fixedDelay",
+    callback=duration,
+    metavar="DURATION",
+    help="So long after the end of the last run.",
 )
 @click.option(
     "--at",
@@ -331,6 +339,8 @@ def _schedule(job: dict[str, Any]) -> str:
         return str(cron) if zone == "UTC" else f"{cron} ({zone})"
     if job.get("every") is not None:
         return f"every {_duration(job['every'])}"
+    if job.get("fixedDelay") is not None:
+        return f"{_duration(job['fixedDelay'])} after the last run"
     if job.get("runAt") is not None:
         return f"once, {output.moment(job['runAt'])}"
     if job.get("delay") is not None:

@@ -13,13 +13,14 @@ from onthedot.clock import SystemClock
 from onthedot.core.instants import Instant, format_instant, parse_instant
 
 if TYPE_CHECKING:
-    from onthedot.core.schedules import Coming, Once, Schedule
+    from onthedot.core.schedules import Coming, FixedDelay, Once, Schedule
 
 COUNT_MAX = 10_000
 _NOTES = {
     "dstGap": "its own time is left out when the clocks change",
     "dstOverlapFirst": "its time comes twice: the first",
     "dstOverlapSecond": "its time comes twice: the second",
+    "fixedDelay": "each further one is counted from the end of the run before it",
 }
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -53,6 +54,9 @@ def next_command(schedule: str, count: int, explain: bool, as_json: bool, **opti
       onthedot next "30 2 * * *" --timezone Europe/Berlin --after 2027-03-27T00:00:00Z
       onthedot next "0 9 * * MON-FRI" --explain --json
       onthedot next "every weekday at 9am" --timezone Europe/Berlin
+      onthedot next "15 minutes after the last run"
+
+    Of a fixed delay one instant is shown: all others depend on when runs end.
     """
     # The tables of cron and time zones take a moment to load, and only this command needs them.
     from onthedot.core.schedules import coming, normal_form
@@ -79,7 +83,7 @@ def next_command(schedule: str, count: int, explain: bool, as_json: bool, **opti
     output.table(columns[:width], [row[:width] for row in rows])
 
 
-def _read(schedule: str, options: dict[str, Any], start: Instant) -> Schedule | Once:
+def _read(schedule: str, options: dict[str, Any], start: Instant) -> Schedule | Once | FixedDelay:
     from onthedot.core.schedules import Terms, read_schedule
     from onthedot.core.schedules.zones import zone_named
 

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from onthedot.core.instants import Instant
 from onthedot.core.model import Once
-from onthedot.core.schedules import Timetable
+from onthedot.core.schedules import FixedDelay, Timetable
 from onthedot.core.states import Status
 
 FAULTS_MAX: Final = 100
@@ -30,7 +30,7 @@ class Version:
     """
 
     number: int
-    schedule: Timetable | Once | None
+    schedule: Timetable | Once | FixedDelay | None
     paused: bool
     anchor: Instant
     since: Instant
@@ -40,13 +40,23 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What history says of one occurrence, or of all from `first` to `last`."""
+    """What history says of one occurrence, or of all from `first` to `last`. `version`: the one
+    that it last was a run of.
+    """
 
     first: Instant
     last: Instant
     status: Status
     reason: str | None
     count: int | None
+    version: int = 0
+
+
+class Link(NamedTuple):
+    """The occurrence that the chain of a fixed delay stands at; `due` None: it is over."""
+
+    due: Instant | None
+    parked: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +66,8 @@ class Books:
     Up to `told_from` the time zone of the job had other offsets, or may have had: what was due then
     cannot be worked out any more. `live`: occurrences whose run is not over. `held_from`: what
     falls due after it is held back by a pause. `unfired`: by version, the entry in the clock;
-    `aside`: one that cannot be fired. Each stands for all that is due from it on.
+    `aside`: one that cannot be fired. Each stands for all that is due from it on. `link`: of the
+    job's chain, if there is one.
     """
 
     versions: Sequence[Version]
@@ -67,6 +78,7 @@ class Books:
     held_from: Instant | None = None
     unfired: Mapping[int, Instant] = field(default_factory=dict)
     aside: Mapping[int, Instant] = field(default_factory=dict)
+    link: Link | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +147,7 @@ def audit(
     balance, walk = Balance(told_from=books.told_from), Walk(fates, after)
     alive = {due for due in books.live if after < due <= until}
     reached = until
-    for due, version, certain in due_instants(books, after, until):
+    for due, version, certain in due_instants(books, after, until, fates):
         if balance.due >= most:
             reached = due - 1
             break
@@ -160,16 +172,34 @@ def audit(
     return Audited(balance, reached)
 
 
+def broken_chain(books: Books) -> Instant | None:
+    """When the run should be, or have been, that a job with a fixed delay lacks: no run of it is
+    there, and so none will ever be again.
+    """
+    current = books.versions[-1]
+    if current.cut is not None or not isinstance(current.schedule, FixedDelay):
+        return None
+    if books.link is None:
+        return current.since
+    due, parked = books.link
+    return None if due is None or parked or due in books.live else due
+
+
 def due_instants(
-    books: Books, after: Instant, until: Instant
+    books: Books, after: Instant, until: Instant, fates: Sequence[Fate] = ()
 ) -> Iterator[tuple[Instant, Version, bool]]:
-    """Every instant that was due, once, with the version that it belongs to.
+    """Every instant that was due, once, with the version that it belongs to. Those of a fixed delay
+    follow from no schedule: they are what `fates` and the live runs say.
 
     Of one instant that was said before the edge it is not certain that there must be a trace: its
     run may have been cancelled, and forgotten, long before it was due.
     """
     last = None
-    streams = (_recurring(books, after, until), _single(books, after, until))
+    streams = (
+        _recurring(books, after, until),
+        _single(books, after, until),
+        _linked(books, after, until, fates),
+    )
     for due, version, certain in merge(*streams, key=lambda each: each[0]):
         if due != last:
             yield due, version, certain
@@ -181,7 +211,7 @@ def _recurring(
 ) -> Iterator[tuple[Instant, Version, bool]]:
     for version in books.versions:
         schedule = version.schedule
-        if schedule is None or isinstance(schedule, Once):
+        if schedule is None or isinstance(schedule, Once | FixedDelay):
             continue
         end = until if version.cut is None else min(until, version.cut)
         start = max(after, version.since, books.edge)
@@ -209,6 +239,36 @@ def _single(
                 found.append((schedule.at, version, version.since >= books.edge))
         before = version
     yield from sorted(found, key=lambda each: each[0])
+
+
+def _linked(
+    books: Books, after: Instant, until: Instant, fates: Sequence[Fate]
+) -> Iterator[tuple[Instant, Version, bool]]:
+    """The instants of fixed delays. Of the version that goes on, one at a time is under way."""
+    chained = [each for each in books.versions if isinstance(each.schedule, FixedDelay)]
+    if not chained:
+        return
+    by_number = {version.number: version for version in chained}
+    found: dict[Instant, Version] = {}
+    for due in books.live:
+        version = _whose(chained, due)
+        link = None if books.link is None else books.link.due
+        if version is not None and (version.cut is not None or due == link):
+            found[due] = version
+    for fate in fates:
+        version = by_number.get(fate.version) or _whose(chained, fate.first)
+        if version is not None:
+            found[fate.first] = version
+    for due in sorted(found):
+        if after < due <= until:
+            yield due, found[due], True
+
+
+def _whose(versions: Sequence[Version], due: Instant) -> Version | None:
+    for version in versions:
+        if version.since < due and (version.cut is None or due <= version.cut):
+            return version
+    return None
 
 
 def still_to_come(books: Books, due: Instant, version: Version) -> str | None:

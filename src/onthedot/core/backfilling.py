@@ -12,8 +12,10 @@ from typing import Final, NamedTuple
 
 from onthedot.core.audit import Balance, Books, Fate, Version, Walk, due_instants, still_to_come
 from onthedot.core.instants import Instant
-from onthedot.core.model import Once
+from onthedot.core.model import Definition, Once
+from onthedot.core.schedules import FixedDelay
 from onthedot.core.states import Status
+from onthedot.errors import Invalid
 
 BACKFILL_MAX: Final = 10_000
 CONCURRENCY_MAX: Final = 100
@@ -26,6 +28,16 @@ class Manner:
     priority: int = 0
     concurrency: int = 5
     newest_first: bool = False
+
+
+def refuse_fixed_delay(definition: Definition) -> None:
+    """Its instants follow from its runs, one from the other: none of them can be missing."""
+    if isinstance(definition.schedule, FixedDelay):
+        raise Invalid(
+            "the job has a fixed delay: its instants follow from its runs, so none is missing",
+            hint="Trigger the job, as often as needed.",
+            field="from",
+        )
 
 
 class Missing(NamedTuple):
@@ -64,7 +76,7 @@ def reaching_back(books: Books, after: Instant) -> Books:
     first, *others = books.versions
     if books.created_at >= books.edge:
         books = replace(books, edge=0)  # what was forgotten was not this job's
-    if first.number != 1 or first.since <= after or isinstance(first.schedule, Once):
+    if first.number != 1 or first.since <= after or isinstance(first.schedule, Once | FixedDelay):
         return books
     versions: list[Version] = [replace(first, since=after), *others]
     return replace(books, versions=versions)

@@ -53,10 +53,19 @@ def late_us(definition: Definition) -> int | None:
     return max(definition.catching.age_us, definition.catch_up_window_us)
 
 
-def first_chain(job: Job, after: Instant) -> Chain:
-    """The chain of a job that begins after an instant: one delay later, or at startAt."""
-    definition = job.definition
+def first_due(definition: Definition, after: Instant) -> Instant:
+    """When a chain that begins after an instant has its first link: at startAt, or one delay
+    later.
+    """
     schedule, start = definition.schedule, definition.start_at
+    assert isinstance(schedule, FixedDelay), definition
+    return start if start is not None and start > after else after + schedule.delay_us
+
+
+def first_chain(job: Job, after: Instant) -> Chain:
+    """The chain of a job that begins after an instant."""
+    definition = job.definition
+    schedule = definition.schedule
     assert isinstance(schedule, FixedDelay), job
     chain = Chain(
         job=job.id,
@@ -70,7 +79,7 @@ def first_chain(job: Job, after: Instant) -> Chain:
         turns=None if definition.max_runs is None else definition.max_runs - 1,
         parked=definition.paused,
     )
-    return chain.at(start if start is not None and start > after else after + schedule.delay_us)
+    return chain.at(first_due(definition, after))
 
 
 def following(chain: Chain, ended: Instant) -> Chain:

@@ -10,7 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from onthedot.core.chaining import Chain, Edited, edited_chain, first_chain, late_us, link_of
+from onthedot.core.chaining import (
+    Chain,
+    Edited,
+    edited_chain,
+    first_chain,
+    first_due,
+    late_us,
+    link_of,
+)
 from onthedot.core.instants import INSTANT_MAX, Instant, format_instant
 from onthedot.core.model import (
     Definition,
@@ -212,8 +220,7 @@ def refuse_without_instant(definition: Definition, *, now: Instant) -> None:
     """A recurring schedule that yields no instant at all is refused at the door."""
     schedule, end = timetable(definition), definition.end_at
     if isinstance(definition.schedule, FixedDelay):
-        first = max(definition.start_at or 0, now + definition.schedule.delay_us)
-        if first <= (INSTANT_MAX if end is None else end):
+        if first_due(definition, now) <= (INSTANT_MAX if end is None else end):
             return
     elif schedule is None or schedule.after(now, anchor=anchor_of(definition, now)) is not None:
         return

@@ -15,7 +15,7 @@ from onthedot.core.editing import first_entry, next_run_at
 from onthedot.core.instants import MILLISECOND, SECOND, Instant, format_instant
 from onthedot.core.model import Definition, Job, Lanes, Once, lane_of, timetable
 from onthedot.core.recovery import Offset, judge_offset, shards_of
-from onthedot.core.schedules import latest
+from onthedot.core.schedules import FixedDelay, latest
 from onthedot.core.states import Status
 
 PATIENCE = 5 * SECOND
@@ -193,6 +193,9 @@ def _schedule(facts: Facts, job: Job) -> Finding:
     if isinstance(schedule, Once):
         found = f"its one instant was {_when(schedule.at, facts.now)}"
         return Finding("schedule", Verdict.NOTE, found, trigger)
+    if job.link is not None:
+        found = f"its run of {_when(job.link, facts.now)} is not over: the next counts from its end"
+        return Finding("schedule", Verdict.OK, found)
     found = f"its schedule is over: {_over(job.definition)}"
     return Finding("schedule", Verdict.NOTE, found, trigger)
 
@@ -201,6 +204,8 @@ def _over(definition: Definition) -> str:
     last, end = definition.last_at, definition.end_at
     if last is not None and (end is None or last <= end):
         return f"maxRuns is {definition.max_runs}, and the last of them was {format_instant(last)}"
+    if isinstance(definition.schedule, FixedDelay) and definition.max_runs is not None:
+        return f"maxRuns is {definition.max_runs}, and so many were due"
     return "no instant is left" if end is None else f"endAt was {format_instant(end)}"
 
 

@@ -90,7 +90,7 @@ class App:
         self, function: Callable[P, R] | None = None, /, *, name: str | None = None, **fields: Any
     ) -> Function[P, R] | Callable[[Callable[P, R]], Function[P, R]]:
         """Make a job of a function. `fields` are those of a job in the API, in Python's spelling:
-        `cron`, `every`, `schedule`, `timezone`, `queue`, `priority`, `retries` and so on.
+        `cron`, `every`, `fixed_delay`, `schedule`, `timezone`, `queue`, `priority` and so on.
         `isolation="process"` gives each run a process of its own, with a `memory_limit` if wanted.
         """
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
-from onthedot.core.audit import Audited, Balance, Books, Fate, Version, audit
+from onthedot.core.audit import Audited, Balance, Books, Fate, Link, Version, audit, broken_chain
 from onthedot.core.backfilling import BACKFILL_MAX, missing
 from onthedot.core.instants import Instant, format_instant
 from onthedot.core.model import Once, timetable
+from onthedot.core.schedules import FixedDelay
 from onthedot.core.states import live_status
 from onthedot.core.zoning import zone_in
 from onthedot.errors import Invalid
@@ -37,6 +38,7 @@ class Rows(NamedTuple):
     aside: Iterable[Sequence[Any]]
     unfired: Iterable[Sequence[Any]]
     told: Iterable[Sequence[Any]]
+    link: Sequence[Any] | None
 
 
 def books_of(rows: Rows, *, now: Instant) -> Books:
@@ -60,6 +62,7 @@ def books_of(rows: Rows, *, now: Instant) -> Books:
         held_from=skipping_from if cut is None else None,
         unfired=dict(map(tuple, rows.unfired)),
         aside=dict(map(tuple, rows.aside)),
+        link=None if rows.link is None else Link(rows.link[0], bool(rows.link[1])),
     )
 
 
@@ -75,9 +78,10 @@ def _told_from(rows: Rows) -> Instant:
 def _version(row: Sequence[Any]) -> Version:
     number, definition, anchor, since, _, cut, deleted = row
     said = definition_from(definition, "")
+    apart = isinstance(said.schedule, Once | FixedDelay)
     return Version(
         number=number,
-        schedule=said.schedule if isinstance(said.schedule, Once) else timetable(said),
+        schedule=said.schedule if apart else timetable(said),
         paused=said.paused,
         anchor=anchor,
         since=since,
@@ -87,8 +91,8 @@ def _version(row: Sequence[Any]) -> Version:
 
 
 def fate_of(row: Sequence[Any]) -> Fate:
-    first, last, status, reason, count = row
-    return Fate(first, last, STATUS_OF_CODE[status], reason, count)
+    first, last, status, reason, count, version = row
+    return Fate(first, last, STATUS_OF_CODE[status], reason, count, version)
 
 
 class Place(NamedTuple):
@@ -129,8 +133,19 @@ async def audit_job(
         balance.add(part.balance)
         after = part.reached
         if after >= until:
+            if (broken := await _broken(store, job, books, until)) is not None:
+                balance.due += 1
+                balance.fault("unaccounted", broken, broken, 1)
             return balance, None
     return balance, after
+
+
+async def _broken(store: Store, job: int, books: Books, until: Instant) -> Instant | None:
+    """The run that a chain lacks, if it still does after a second look."""
+    if broken_chain(books) is None:
+        return None
+    books = await store.audit.books(job, until=until, unfired=False)
+    return broken_chain(books) if len(books.live) < LIVE_MAX else None
 
 
 async def _part(

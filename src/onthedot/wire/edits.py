@@ -62,4 +62,4 @@ def _fields(job: Job, job_id: str, now: Instant) -> dict[str, Any]:
 def _preview(job: Job, after: Instant) -> PreviewOut | None:
     if job.definition.schedule is None or job.definition.paused:
         return None
-    return preview_out(job.definition, after, COUNT_DEFAULT, anchor=job.anchor, job=job.id)
+    return preview_out(job.definition, after, COUNT_DEFAULT, anchor=job.anchor, job=job)

@@ -130,6 +130,15 @@ EveryField = Annotated[
         examples=[30, "PT5M"],
     ),
 ]
+FixedDelayField = Annotated[
+    float | str,
+    about(
+        "Each run is due so long after the end of the last one, whatever came of it; at least 1 "
+        "second. The first one is due so long after creation, or at `startAt`.",
+        _DURATION,
+        examples=[900, "PT15M"],
+    ),
+]
 RunAt = Annotated[
     str,
     about(
@@ -154,9 +163,12 @@ ScheduleText = Annotated[
     str,
     about(
         "Any schedule as text: plain English, cron, `@every 90s`, an ISO 8601 duration or "
-        "repeating interval, an instant. Shown as it was written.",
+        "repeating interval, an instant, a fixed delay. Shown as it was written.",
         "a schedule as text",
-        examples=["every weekday at 9am", "P1M", "R5/2027-01-01T00:00:00Z/PT1H"],
+        examples=[
+            *("every weekday at 9am", "P1M", "R5/2027-01-01T00:00:00Z/PT1H"),
+            "15 minutes after the last run",
+        ],
     ),
 ]
 Timezone = Annotated[

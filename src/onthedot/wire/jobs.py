@@ -14,6 +14,7 @@ from onthedot.core.schedules import (
     DstGap,
     DstOverlap,
     Every,
+    FixedDelay,
     Once,
     Repeat,
     explain,
@@ -61,7 +62,7 @@ OnFailureField = Annotated[
 
 class JobFields(ScheduleFields, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """What may be said of a job. One of handlerUrl and handler; at most one of cronExpr, every,
-    runAt, delay, schedule.
+    fixedDelay, runAt, delay, schedule.
     """
 
     key: f.Key | UnsetType | None = UNSET
@@ -138,6 +139,7 @@ class JobOut(Struct, kw_only=True, frozen=True, rename="camel"):
     payload: Any
     cron_expr: str | None
     every: Seconds | None
+    fixed_delay: Seconds | None
     run_at: InstantText | None
     delay: Seconds | None = None
     schedule: str | None
@@ -175,7 +177,10 @@ class JobOut(Struct, kw_only=True, frozen=True, rename="camel"):
     version: int
     next_run_at: Annotated[
         InstantText | None,
-        Meta(description="The next due instant; null when paused, over or without a schedule."),
+        Meta(
+            description="The next due instant; null when paused, over or without a schedule, and "
+            "while a run is under way from whose end `fixedDelay` will count."
+        ),
     ]
     next_start_at: Annotated[
         InstantText | None,
@@ -214,6 +219,7 @@ def job_out(job: Job, job_id: str, *, now: Instant) -> JobOut:
         payload=Raw(d.payload.encode()),
         cron_expr=named.expression if isinstance(named, Cron) else None,
         every=seconds(named.every_us) if isinstance(named, Every) else None,
+        fixed_delay=seconds(named.delay_us) if isinstance(named, FixedDelay) else None,
         run_at=format_instant(named.at) if isinstance(named, Once) else None,
         schedule=d.schedule_text,
         sentence=None if schedule is None else explain(schedule),

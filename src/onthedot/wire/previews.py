@@ -6,10 +6,11 @@ from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from onthedot.core.chaining import first_due
 from onthedot.core.editing import anchor_of, limited
 from onthedot.core.instants import Instant, format_instant, parse_instant
-from onthedot.core.model import Definition, timetable
-from onthedot.core.schedules import Within, coming, explain, normal_form
+from onthedot.core.model import Definition, Job, timetable
+from onthedot.core.schedules import Coming, FixedDelay, Within, coming, explain, normal_form
 from onthedot.core.schedules.preview import Mark
 from onthedot.errors import Invalid
 from onthedot.wire import fields as f
@@ -56,7 +57,9 @@ class ComingOut(Struct, kw_only=True, frozen=True, rename="camel"):
         Meta(
             description="`dstGap`: makes up for times that a change of the clocks leaves out. "
             "`dstOverlapFirst`, `dstOverlapSecond`: in an hour that comes twice. `jitter`, "
-            "`spread`: these move its start to later. `last`: `endAt` or `maxRuns` allows no more."
+            "`spread`: these move its start to later. `last`: `endAt` or `maxRuns` allows no more. "
+            "`fixedDelay`: each further one is counted from the end of the run before it, so that "
+            "no other can be told."
         ),
     ]
 
@@ -78,7 +81,7 @@ def preview_of(asked: PreviewIn, *, now: Instant) -> PreviewOut:
     if definition.schedule is None:
         raise Invalid(
             "there is no schedule to show",
-            hint="Give one of cronExpr, every, runAt, delay and schedule.",
+            hint="Give one of cronExpr, every, fixedDelay, runAt, delay and schedule.",
             field="schedule",
         )
     count = COUNT_DEFAULT if isinstance(asked.count, UnsetType) else asked.count
@@ -87,16 +90,20 @@ def preview_of(asked: PreviewIn, *, now: Instant) -> PreviewOut:
 
 
 def preview_out(
-    definition: Definition, after: Instant, count: int, *, anchor: Instant, job: int | None = None
+    definition: Definition, after: Instant, count: int, *, anchor: Instant, job: Job | None = None
 ) -> PreviewOut:
     """What a definition's schedule says, and what it would be due at. Only a job that is there has
-    offsets of its own: `job` is its number.
+    offsets of its own, or a run under way.
     """
     schedule = definition.schedule
     assert schedule is not None, definition
     instants = []
-    for each in coming(timetable(definition) or schedule, after, count, anchor=anchor):
-        offset = 0 if job is None else definition.shift.of(job, each.nominal)
+    if isinstance(schedule, FixedDelay):
+        dues = _first_link(definition, after, job)
+    else:
+        dues = coming(timetable(definition) or schedule, after, count, anchor=anchor)
+    for each in dues:
+        offset = 0 if job is None else definition.shift.of(job.id, each.nominal)
         instants.append(
             ComingOut(
                 at=format_instant(each.at + offset),
@@ -112,6 +119,12 @@ def preview_out(
     )
 
 
+def _first_link(definition: Definition, after: Instant, job: Job | None) -> list[Coming]:
+    """The one instant of a fixed delay that can be told, unless a run is under way."""
+    due = first_due(definition, after) if job is None else job.link
+    return [] if due is None or due <= after else [Coming(due, due, ("fixedDelay",))]
+
+
 def _marks(definition: Definition, due: Instant, anchor: Instant) -> tuple[Mark, ...]:
     found: list[Mark] = []
     if definition.shift.jitter_us:
@@ -120,5 +133,7 @@ def _marks(definition: Definition, due: Instant, anchor: Instant) -> tuple[Mark,
         found.append("spread")
     window = timetable(definition)
     if isinstance(window, Within) and window.after(due, anchor=anchor) is None:
+        found.append("last")
+    if isinstance(definition.schedule, FixedDelay) and definition.max_runs == 1:
         found.append("last")
     return tuple(found)

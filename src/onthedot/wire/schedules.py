@@ -11,7 +11,16 @@ from onthedot.core.durations import parse_duration
 from onthedot.core.editing import refuse_without_instant
 from onthedot.core.instants import INSTANT_MAX, Instant, parse_instant
 from onthedot.core.model import Definition, Schedule, timetable
-from onthedot.core.schedules import Cron, Every, Once, Repeat, Terms, read_cron, read_schedule
+from onthedot.core.schedules import (
+    Cron,
+    Every,
+    FixedDelay,
+    Once,
+    Repeat,
+    Terms,
+    read_cron,
+    read_schedule,
+)
 from onthedot.core.schedules.zones import zone_named
 from onthedot.errors import Invalid
 from onthedot.wire import fields as f
@@ -20,6 +29,7 @@ from onthedot.wire.windows import WindowFields, windowed
 _SCHEDULES: Final = {
     "cronExpr": "cron_expr",
     "every": "every",
+    "fixedDelay": "fixed_delay",
     "runAt": "run_at",
     "delay": "delay",
     "schedule": "schedule",
@@ -27,10 +37,13 @@ _SCHEDULES: Final = {
 
 
 class ScheduleFields(WindowFields, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """When: at most one of cronExpr, every, runAt, delay, schedule, and how it is read."""
+    """When: at most one of cronExpr, every, fixedDelay, runAt, delay, schedule, and how it is
+    read.
+    """
 
     cron_expr: f.CronExpr | UnsetType | None = UNSET
     every: f.EveryField | UnsetType | None = UNSET
+    fixed_delay: f.FixedDelayField | UnsetType | None = UNSET
     run_at: f.RunAt | UnsetType | None = UNSET
     delay: f.Delay | UnsetType | None = UNSET
     schedule: f.ScheduleText | UnsetType | None = UNSET
@@ -68,9 +81,14 @@ def scheduled(labelled: Definition, given: ScheduleFields, *, now: Instant) -> D
     if not isinstance(new.schedule, Cron | Repeat):
         _refuse_rules_without_clock(given)
     new = windowed(new, given)
-    if timetable(new) != timetable(labelled):
+    if timetable(new) != timetable(labelled) or _is_new_chain(labelled, new):
         _refuse_without_instant(new, given, now)
     return new
+
+
+def _is_new_chain(old: Definition, new: Definition) -> bool:
+    bounds = [(each.schedule, each.start_at, each.end_at) for each in (old, new)]
+    return isinstance(new.schedule, FixedDelay) and bounds[0] != bounds[1]
 
 
 def kept(old: Definition, new: Definition) -> Schedule:
@@ -125,6 +143,8 @@ def _parsed(field: str, value: Any, terms: Terms) -> Schedule:
     match field:
         case "every":
             return Every(parse_duration(value, field=field))
+        case "fixedDelay":
+            return FixedDelay(parse_duration(value, field=field))
         case "runAt":
             return Once(parse_instant(value, field=field))
         case "delay":
@@ -153,6 +173,8 @@ def _taken_away(old: Definition, given: ScheduleFields) -> bool:
             return given.cron_expr is None
         case Every():
             return given.every is None
+        case FixedDelay():
+            return given.fixed_delay is None
         case Once():
             return given.run_at is None or given.delay is None
     return False
@@ -168,4 +190,6 @@ def _refuse_without_instant(definition: Definition, given: ScheduleFields, now: 
             error.field = "schedule"
         elif isinstance(definition.schedule, Every):
             error.field = "every"
+        elif isinstance(definition.schedule, FixedDelay):
+            error.field = "fixedDelay"
         raise

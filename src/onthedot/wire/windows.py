@@ -10,6 +10,7 @@ from msgspec import UNSET, Struct, UnsetType
 from onthedot.core.durations import format_duration, parse_duration
 from onthedot.core.instants import DAY, parse_instant
 from onthedot.core.model import Catching, Definition, Once
+from onthedot.core.schedules import FixedDelay
 from onthedot.core.shifting import NO_SHIFT, Shift
 from onthedot.errors import Invalid
 from onthedot.wire.fields import about
@@ -121,6 +122,9 @@ def windowed(definition: Definition, given: WindowFields) -> Definition:
     new = replace(definition, shift=Shift(spread, jitter), **changes)
     _refuse_empty(new)
     _refuse_without_recurrence(new, given)
+    if isinstance(new.schedule, FixedDelay):
+        _refuse_shifts(given)
+        new = replace(new, shift=NO_SHIFT)
     return new if _recurs(new) else replace(new, **_NO_WINDOW)
 
 
@@ -172,5 +176,16 @@ def _refuse_without_recurrence(definition: Definition, given: WindowFields) -> N
             raise Invalid(
                 f"{field} is for a schedule that recurs, and the job has none",
                 hint=f"Leave {field} out, or give the job a cronExpr, every or schedule.",
+                field=field,
+            )
+
+
+def _refuse_shifts(given: WindowFields) -> None:
+    """The ends of runs spread jobs with a fixed delay by themselves."""
+    for field, said in {"jitter": given.jitter, "spread": given.spread}.items():
+        if said:
+            raise Invalid(
+                f"{field} moves instants, and those of a fixed delay follow from the runs",
+                hint=f"Leave {field} out, or use every.",
                 field=field,
             )

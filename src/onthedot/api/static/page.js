@@ -196,7 +196,7 @@ function health(status, text) {
 function facts(job) {
   const zone = job.timezone === "UTC" ? "" : ` (${job.timezone})`;
   const text = job.cronExpr || job.schedule;
-  const when = text ? text + zone : job.every ? `every ${span(job.every * 1000)}` : job.runAt ? `once, ${clock(job.runAt)}` : "when triggered";
+  const when = text ? text + zone : job.every ? `every ${span(job.every * 1000)}` : job.fixedDelay ? `${span(job.fixedDelay * 1000)} after the last run` : job.runAt ? `once, ${clock(job.runAt)}` : "when triggered";
   return {
     Schedule: job.paused ? `${when}, paused` : when,
     Next: job.nextRunAt ? `${clock(job.nextRunAt)}, ${until(job.nextRunAt)}` : "–",

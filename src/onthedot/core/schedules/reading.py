@@ -1,17 +1,21 @@
-"""A schedule from its text: cron, an interval, an instant, a repetition, or plain English."""
+"""A schedule from its text: cron, an interval, an instant, a repetition, a fixed delay, or plain
+English.
+"""
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Final
 
-from onthedot.core.instants import DAY, HOUR, MILLISECOND, MINUTE, SECOND, parse_instant
+from onthedot.core.instants import parse_instant
+from onthedot.core.schedules.amounts import added_up
 from onthedot.core.schedules.cron import Cron
 from onthedot.core.schedules.cron_fields import invalid
 from onthedot.core.schedules.english import read_english
 from onthedot.core.schedules.english_cursor import NotEnglish
 from onthedot.core.schedules.english_near import nearest
 from onthedot.core.schedules.every import Every
+from onthedot.core.schedules.fixed_delay import FixedDelay
+from onthedot.core.schedules.fixed_delay_text import read_fixed_delay
 from onthedot.core.schedules.iso import is_iso, read_iso
 from onthedot.core.schedules.moments import local_instant
 from onthedot.core.schedules.once import Once
@@ -20,19 +24,19 @@ from onthedot.core.schedules.terms import LENGTH_MAX, Terms, refusal
 from onthedot.errors import Invalid, InvalidDuration, InvalidSchedule
 
 _NICKNAME: Final = "@every"
-_UNITS: Final = {"d": DAY, "h": HOUR, "m": MINUTE, "s": SECOND, "ms": MILLISECOND}
-_NUMBER: Final = frozenset("0123456789.")
 _CRON: Final = frozenset("0123456789*/-,?+#LWH()")
-_DIGITS_MAX: Final = 12
 
 
-def read_schedule(text: str, terms: Terms) -> Schedule | Once:
+def read_schedule(text: str, terms: Terms) -> Schedule | Once | FixedDelay:
     """The schedule that any text stands for: the field `schedule`."""
     if len(text) > LENGTH_MAX:
         shown = f"{text[:32]!r}... has {len(text)} characters, at most {LENGTH_MAX} are read"
         hint = "Say it shorter, or make several jobs."
         raise InvalidSchedule(f"schedule {shown}", hint=hint, field="schedule")
     plain = text.strip()
+    delay = read_fixed_delay(plain, terms)
+    if delay is not None:
+        return delay
     try:
         if plain.startswith("@") or _is_cron(plain):
             return read_cron(text, terms)
@@ -76,28 +80,13 @@ def _instant(text: str, terms: Terms) -> Once:
 
 
 def _interval(text: str, duration: str) -> Every:
-    """Numbers with units, added up: 90s, 1h30m, 1.5h."""
-    total, rest = Fraction(0), duration
-    while rest:
-        number = _while(rest, digits=True)
-        unit = _while(rest[len(number) :], digits=False)
-        whole, dot, part = number.partition(".")
-        plain = (whole + part).isdigit() and part.isdigit() == bool(dot)
-        if not plain or len(number) > _DIGITS_MAX or unit not in _UNITS:
-            break
-        total += Fraction(number) * _UNITS[unit]
-        rest = rest[len(number) + len(unit) :]
-    if rest or not duration:
+    us = added_up(duration)
+    if us is None:
         raise invalid(
             f"{text!r} is not an interval", "Write it like '@every 90s' or '@every 1h30m'."
         )
     try:
-        return Every(round(total))
+        return Every(us)
     except InvalidDuration as error:
         error.field = "cronExpr"
         raise
-
-
-def _while(text: str, *, digits: bool) -> str:
-    end = next((n for n, c in enumerate(text) if (c in _NUMBER) != digits), len(text))
-    return text[:end]

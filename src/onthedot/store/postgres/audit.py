@@ -49,5 +49,6 @@ async def _books(db: Connection, job: int, until: Instant, unfired: bool) -> Boo
         aside=await db.fetch(SQL["audit.aside"], job),
         unfired=entries,
         told=await db.fetch(SQL["zones.told"], until),
+        link=await db.fetchrow(SQL["audit.link"], job),
     )
     return books_of(rows, now=until)

@@ -50,6 +50,7 @@ def _books(db: sqlite3.Connection, job: int, until: Instant, unfired: bool) -> B
         aside=db.execute(SQL["audit.aside"], of_job).fetchall(),
         unfired=entries,
         told=db.execute(SQL["zones.told"], {"until": until}).fetchall(),
+        link=db.execute(SQL["audit.link"], of_job).fetchone(),
     )
     return books_of(rows, now=until)
 

@@ -59,7 +59,7 @@ where e.job = $1 and e.due <= $3
 
 -- name: audit.fates
 -- why: status 7 is an attempt that was followed by another
-select run >> 10, coalesce(until, run >> 10), status, reason, count
+select run >> 10, coalesce(until, run >> 10), status, reason, count, version
 from history
 where job = $1 and run > $2 and run & 1023 = 0 and status <> 7
 order by run
@@ -67,8 +67,13 @@ limit $3
 
 -- name: audit.fate_before
 -- why: a range that began before may reach far beyond
-select run >> 10, coalesce(until, run >> 10), status, reason, count
+select run >> 10, coalesce(until, run >> 10), status, reason, count, version
 from history
 where job = $1 and run <= $2 and run & 1023 = 0 and status <> 7
 order by run desc
 limit 1
+
+-- name: audit.link
+select run >> 10, parked
+from chain
+where job = $1

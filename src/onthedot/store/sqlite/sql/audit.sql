@@ -55,7 +55,7 @@ where shard = :shard and due <= :until and job = :job
 
 -- name: audit.fates
 -- why: status 7 is an attempt that was followed by another
-select run >> 10, coalesce(until, run >> 10), status, reason, count
+select run >> 10, coalesce(until, run >> 10), status, reason, count, version
 from history
 where job = :job and run > :after and run & 1023 = 0 and status <> 7
 order by run
@@ -63,8 +63,13 @@ limit :limit
 
 -- name: audit.fate_before
 -- why: a range that began before may reach far beyond
-select run >> 10, coalesce(until, run >> 10), status, reason, count
+select run >> 10, coalesce(until, run >> 10), status, reason, count, version
 from history
 where job = :job and run <= :after and run & 1023 = 0 and status <> 7
 order by run desc
 limit 1
+
+-- name: audit.link
+select run >> 10, parked
+from chain
+where job = :job
