@@ -26,6 +26,7 @@ TRIES = 4
 PAGERS = ({"url": "http://pager/ok"}, {"url": "http://pager/moody"})
 _QUICK = (1, 1.5, 2)
 _SLOW = (3.7, 5, 11, 30)
+RESTING_SHARE = 0.25
 ONCE = "at_most_once"
 EXACTLY = "exactly_once"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -140,6 +141,7 @@ class Customer(Client):
         super().__init__(world, name, book)
         self._profile = profile
         self._scruples = world.chance(f"guarantee/{name}")
+        self._rests = world.chance(f"rest/{name}")
 
     async def live(self, until_s: float) -> None:
         loop = self.world.loop
@@ -300,7 +302,9 @@ class Customer(Client):
         if self._profile.zone != "UTC":
             kind = 0.25 + kind / 2  # more of what the change of the clocks can hurt
         if kind < 0.5:
-            return {"every": chance.choice(_SLOW if self._profile.busy else _QUICK + _SLOW)}
+            period = chance.choice(_SLOW if self._profile.busy else _QUICK + _SLOW)
+            # A draw of its own, so that the others stay what they were.
+            return {"fixedDelay" if self._rests.random() < RESTING_SHARE else "every": period}
         if kind < 0.75:
             return {"cronExpr": self._cron(), "timezone": self._profile.zone}
         if kind < 0.9:

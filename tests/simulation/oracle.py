@@ -28,6 +28,8 @@ def schedule_of(job: dict[str, Any]) -> tuple[Any, ...]:
         return "cron", job["cronExpr"], job["timezone"]
     if job["every"] is not None:
         return "every", round(job["every"] * SECOND)
+    if job.get("fixedDelay") is not None:
+        return "rest", round(job["fixedDelay"] * SECOND)
     if job["runAt"] is not None:
         return "once", micros(job["runAt"])
     return ("none",)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from tests.simulation.bugs import bug
 from tests.simulation.planted_failures import FAILURES
 from tests.simulation.planted_keeping import KEEPING
+from tests.simulation.planted_resting import RESTING
 
 RUNS_SQL = "store/sqlite/sql/runs.sql"
 NODES_SQL = "store/sqlite/sql/nodes.sql"
@@ -361,4 +362,4 @@ ATTEMPTS = (
     ),
 )
 
-BUGS = (*CLAIMS, *EDITS, *LEASES, *ATTEMPTS, *FAILURES, *KEEPING)
+BUGS = (*CLAIMS, *EDITS, *LEASES, *ATTEMPTS, *FAILURES, *KEEPING, *RESTING)
