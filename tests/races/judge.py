@@ -29,6 +29,7 @@ SETTLING = ("deliver", "put off", "give up")
 DISMISSALS = ("dismiss", "dismiss all")
 ENDS_A_HOLD = ("release", "finish", "fail", "retry")
 PLACES = ("run", "waiting", "history")
+WITHOUT_RHYTHM = ("one_off", "spent", "linked", "link")
 
 Row = dict[str, Any]
 
@@ -50,6 +51,7 @@ def faults(race: Race, alone: Any) -> list[str]:
         notices(race),
         second_starts(race),
         notes(race),
+        chains(race),
     )
     return [f"{race}: {fault}" for check in checks for fault in check]
 
@@ -81,7 +83,7 @@ def places(race: Race) -> Iterator[str]:
     count = Counter(_key(row) for table in ("run", "waiting") for row in race.state[table])
     count.update(_key(row) for row in race.state["history"] if row["status"] != RETRIED)
     known = count.keys() | {_key(row) for row in race.state["history"]}
-    if race.world.name not in ("one_off", "spent"):  # there an edit may take it away
+    if race.world.name not in ("one_off", "spent", "linked"):  # there an edit may take it away
         known |= {_key_of(race.world.held)}
     for key in known:
         if count[key] != 1:
@@ -122,7 +124,7 @@ def clock_entries(race: Race) -> Iterator[str]:
 
 def instants(race: Race) -> Iterator[str]:
     """Each due instant has one fate, or exactly one that will bring it."""
-    if race.world.name in ("one_off", "spent", "twice") or race.first.name == "move":
+    if race.world.name in (*WITHOUT_RHYTHM, "twice") or race.first.name == "move":
         return
     if race.second.name == "move" and not isinstance(race.answers[1], Exception):
         return
@@ -289,6 +291,24 @@ def second_starts(race: Race) -> Iterator[str]:
     for row in race.state["history"]:
         if _key(row) == run and row["status"] != LOST:
             yield f"the run ended with status {row['status']}, and nobody knows whether it ran"
+
+
+def chains(race: Race) -> Iterator[str]:
+    """A job with a fixed delay has one link: a run that is to come or under way, or is held back.
+    Whatever else is due stands in no chain.
+    """
+    delayed = {row["id"] for row in race.state["job"] if "fixed_delay" in row["definition"]}
+    links = {row["job"]: row for row in race.state["chain"]}
+    for job in delayed ^ links.keys():
+        yield f"the chain of job {job} is {'left behind' if job in links else 'gone'}"
+    for job in delayed & links.keys():
+        link = links[job]["run"]
+        places = [row["run"] for row in _of_job(race, "run", "waiting")]
+        due = [run for run in places if is_occurrence(run)]
+        if due != [link] and not (due == [] and links[job]["parked"]):
+            yield f"the link of job {job} is {link}, and there are {due}"
+        if any(row["run"] == link for row in _of_job(race, "history") if row["status"] != RETRIED):
+            yield f"the link of job {job} is over, and nobody goes on"
 
 
 def _redriven(answer: Any) -> list[Redriven]:

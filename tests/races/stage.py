@@ -37,6 +37,7 @@ select json_build_object(
     ) x
   ),
   'cut', (select json_agg(x) from cut x),
+  'chain', (select json_agg(x) from chain x),
   'run', (select json_agg(x) from run x),
   'waiting', (select json_agg(x) from waiting x),
   'history', (select json_agg(x) from history x),

@@ -180,6 +180,21 @@ REMOVALS = (
         fault="is left behind by its job",
     ),
     Removal(
+        what="the next link after the end of the last",
+        where="finish",
+        text="filter (where again is null and is_chained(lane))",
+        instead="filter (where false)",
+        row=("beat", "link"),
+        fault="is over, and nobody goes on",
+    ),
+    Removal(
+        what="the end of a chain with its job",
+        where="end_runs",
+        text="delete from chain where job = job_;",
+        row=("beat", "link"),
+        fault="is left behind",
+    ),
+    Removal(
         what="the lock of a cancel",
         where="runs.lock",
         text="for update",

@@ -39,6 +39,7 @@ Act = Callable[[PostgresStore, World], Awaitable[Any]]
 
 RECURRING = ("held", "behind", "overdue")
 ORPHANS = ("orphan", "orphan_once")
+CHAINED = ("linked", "link")
 SOME = 10
 
 
@@ -292,21 +293,21 @@ VERBS = (
     Verb(
         name="edit",
         act=changing(edited(name="renamed"), expect=True),
-        worlds=(*RECURRING, "one_off", "spent", "zoned"),
+        worlds=(*RECURRING, "one_off", "spent", "zoned", *CHAINED),
         may=EDITS,
     ),
-    Verb(name="move", act=changing(moved), worlds=("held", "one_off", "spent"), may=EDITS),
+    Verb(name="move", act=changing(moved), worlds=("held", "one_off", "spent", "link"), may=EDITS),
     Verb(
         name="pause",
         act=changing(edited(paused=True)),
-        worlds=(*RECURRING, "one_off"),
+        worlds=(*RECURRING, "one_off", *CHAINED),
         may=EDITS,
     ),
     Verb(name="resume", act=changing(edited(paused=False)), worlds=("paused",), may=EDITS),
     Verb(
         name="delete",
         act=changing(lambda standing, world: editing.delete(standing)),
-        worlds=(*LIVE_JOBS, "paused"),
+        worlds=(*LIVE_JOBS, "paused", *CHAINED),
         may=EDITS,
     ),
     Verb(name="enqueue", act=enqueue, worlds=("held", "spent"), may=(NotFound,)),
@@ -325,7 +326,7 @@ VERBS = (
     Verb(
         name="promote",
         act=promote,
-        worlds=("waiting", "one_off"),
+        worlds=("waiting", "one_off", "linked"),
         by=actor,
         may=(NodeDead,),
         passes_over=True,
@@ -336,7 +337,7 @@ VERBS = (
     Verb(
         name="finish",
         act=finishing(Status.SUCCEEDED),
-        worlds=("held", "paused", "twice"),
+        worlds=("held", "paused", "twice", "link"),
         by=holder,
         may=(NodeDead,),
     ),
@@ -373,7 +374,7 @@ VERBS = (
     Verb(
         name="cancel",
         act=cancel,
-        worlds=("free", "held", "waiting", *ORPHANS, "one_off"),
+        worlds=("free", "held", "waiting", *ORPHANS, "one_off", "linked"),
         may=(RunOver, NotFound),
     ),
     Verb(name="redrive", act=redrive, worlds=("dead",), may=(NotFound, NotDead, JobDeleted)),

@@ -14,7 +14,7 @@ from onthedot.core.editing import Change, Standing, edit
 from onthedot.core.firing import AHEAD, Plan
 from onthedot.core.instants import MILLISECOND, SECOND, Instant
 from onthedot.core.model import Job, LeasedRun, Once, occurrence
-from onthedot.core.schedules import Cron
+from onthedot.core.schedules import Cron, FixedDelay
 from onthedot.core.schedules.zones import Offsets, own_offsets
 from onthedot.core.zoning import KnownZone, years_around
 from onthedot.store.postgres import PostgresStore, open_store
@@ -28,7 +28,7 @@ PERIOD = 600 * SECOND
 TABLES = (
     *("job", "job_version", "near", "far", "cut", "aside", "run", "waiting", "history", "dead"),
     *("redrive", "outbox", "log", "memo", "idempotency", "node", "signal", "rule", "shard"),
-    *("zone", "zone_move"),
+    *("zone", "zone_move", "chain"),
 )
 
 DUBAI = "Asia/Dubai"
@@ -286,6 +286,37 @@ async def zoned(scene: Scene) -> None:
     await _tell(scene, "update zone set shard = $1", scene.job.shard)
 
 
+async def linked(scene: Scene) -> None:
+    """The job has a fixed delay, and its next run waits: half a second from now it is due."""
+    await _become_chain(scene)
+    due = scene.job.link
+    assert due is not None
+    scene.held = _never_held(scene.job, due)
+    scene.clock.advance(due - 500 * MILLISECOND - scene.clock.now())
+
+
+async def link(scene: Scene) -> None:
+    """The job has a fixed delay, and the node holds the run from whose end the next will count."""
+    await linked(scene)
+    scene.clock.advance(SECOND)
+    [scene.held] = await builders.promote(scene.store, scene.clock, scene.node)
+    scene.fence = scene.held.fence
+    # What is claimed is claimed up to now: an edit leaves it alone.
+    scene.clock.advance(SECOND)
+
+
+async def _become_chain(scene: Scene) -> None:
+    """With one run behind it."""
+    store, clock = scene.store, scene.clock
+    await scene.wait_until(10 * SECOND)
+    scene.job = await builders.edit(store, clock, scene.job, schedule=FixedDelay(PERIOD))
+    await scene.wait_until(10 * SECOND + PERIOD)
+    await builders.claim(store, clock, scene.node)
+    [first] = await builders.promote(store, clock, scene.node)
+    await builders.finish(store, clock, scene.node, first)
+    scene.job = await store.jobs.get(scene.job.id)
+
+
 async def _become_one_off(scene: Scene, at: Instant) -> None:
     def decide(standing: Standing) -> Change:
         return edit(standing, replace(standing.job.definition, schedule=Once(at)))
@@ -319,5 +350,7 @@ BUILDERS: dict[str, Callable[[Scene], Awaitable[None]]] = {
         spent,
         orphan_once,
         zoned,
+        linked,
+        link,
     )
 }
