@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -10,10 +11,12 @@ from onthedot.core.instants import HOUR, SECOND
 from onthedot.core.schedules import Cron, zones
 from onthedot.core.schedules.zones import Offsets, own_offsets
 from onthedot.core.zoning import AGAIN_US, KnownZone, years_around
+from onthedot.errors import StoreUnavailable
 from onthedot.roles.zonekeeper import LOOK_S, Zonekeeper
 from onthedot.store.contract import Store
 from tests.support.builders import a_job, a_node, claim
 from tests.support.clock import START, ManualClock
+from tests.support.roles import Failing, FaultyStore
 
 DUBAI = "Asia/Dubai"
 YEARS = years_around(START)
@@ -109,3 +112,34 @@ async def test_between_two_looks_it_only_sees_to_what_is_pending(store, clock):
     clock.advance(int(LOOK_S * SECOND) // 2)
 
     assert await keeper.step() == LOOK_S / 2
+
+
+@pytest.mark.parametrize("verb", ["used", "all", "record", "remake"])
+@pytest.mark.parametrize("after", [False, True], ids=["before it acts", "with its answer lost"])
+@pytest.mark.parametrize("nth", [1, 9])
+async def test_who_dies_at_any_call_leaves_the_rest_to_the_next_and_nothing_moves_twice(
+    store, clock, verb, after, nth
+):
+    """Nine calls later the moves are under way, shard by shard."""
+    zones.prefer({DUBAI: OLD})
+    jobs = {await a_daily_job(store, clock) for _ in range(20)}
+    await store.zones.record([KnownZone(DUBAI, "2026a", OLD)], (), now=START)
+    zones.prefer({})
+    faulty = FaultyStore(store)
+    keeper = Zonekeeper(faulty, clock, "2026b")
+    with suppress(StoreUnavailable):
+        for _ in range(nth - 1):
+            await keeper.step()
+        faulty.on(f"zones.{verb}", Failing(StoreUnavailable("gone"), after=after))
+        clock.advance(int(LOOK_S * SECOND))
+        await keeper.step()
+
+    successor = Zonekeeper(store, clock, "2026b")
+    for _ in range(20):
+        await successor.step()
+
+    moves = await store.zones.moves(limit=100)
+    assert {move.job for move in moves} == jobs
+    assert len(moves) == len(jobs)
+    assert {move.new for move in moves} == {START + 5 * HOUR}
+    assert {(await store.jobs.get(job)).version for job in jobs} == {2}
