@@ -19,6 +19,8 @@ KILLING = 2 * SECOND
 """A function that does not stop within five seconds is killed with its runner."""
 
 OBEYED_AFTER = 2 * SECOND
+TIMER_SLACK = SECOND // 100
+WAITING = "waiting for a runner"
 
 
 def nothing_starts_early(books: Books) -> Iterator[str]:
@@ -75,7 +77,7 @@ def the_last_owner_has_the_last_word(books: Books) -> Iterator[str]:
         if run["status"] not in ("succeeded", "failed"):
             continue
         starts = _of(books, run_id, run["attempt"])
-        if not starts and _timed_out_waiting(books, run):
+        if not starts and _timed_out_unheard(books, run):
             continue
         if not starts:
             yield f"unseen: {run_id} {run['status']} at attempt {run['attempt']}, never started"
@@ -88,6 +90,23 @@ def the_last_owner_has_the_last_word(books: Books) -> Iterator[str]:
         ends = ("ok",) if run["status"] == "succeeded" else ("failed", "refused")
         if said is not None and words.get(said) not in ends:
             yield f"stale: {run_id} has the word of {said}, its latest start was {latest.name}"
+
+
+def who_timed_out_had_his_time(books: Books) -> Iterator[str]:
+    """From the start of the handler on: who waits for a runner process is not under way."""
+    for run_id, run in books.runs.items():
+        book, starts = books.jobs.get(run["jobId"]), _of(books, run_id, run["attempt"])
+        error = run["error"] or ""
+        if book is None or not starts or not error.startswith("timed out"):
+            continue
+        if error.endswith(WAITING) and died_with(books.history, starts[-1], FOREVER):
+            continue
+        last, timeout = starts[-1], round(book.first["timeout"] * SECOND)
+        took = (last.ended_at or FOREVER) - last.started_at
+        if took >= timeout - TIMER_SLACK or run["status"] != "failed":
+            continue
+        if not was_troubled(books.history, last.process, last.started_at, last.started_at + took):
+            yield f"timed out early: {run_id} after {took} µs as {last.name}"
 
 
 def nothing_starts_after_the_end(books: Books) -> Iterator[str]:
@@ -241,8 +260,10 @@ def retries_wait(books: Books) -> Iterator[str]:
                 yield f"hasty: {run_id} tried again {after.started - before.ended} µs later"
 
 
-def _timed_out_waiting(books: Books, run: dict[str, Any]) -> bool:
-    """A function whose runner died before it heard of the call is a suspect, and waits its turn."""
+def _timed_out_unheard(books: Books, run: dict[str, Any]) -> bool:
+    """A function whose runner died before it heard of the call: it waited in vain for another, or
+    its node stood still.
+    """
     book = books.jobs.get(run["jobId"])
     functions = book is not None and any(version.job["handler"] for version in book.versions)
     return functions and (run["error"] or "").startswith("timed out")
@@ -295,6 +316,7 @@ EFFECT_RULES: tuple[Callable[[Books], Iterator[str]], ...] = (
     what_started_is_in_the_books,
     attempts_are_limited,
     the_last_owner_has_the_last_word,
+    who_timed_out_had_his_time,
     nothing_starts_after_the_end,
     nobody_starts_without_a_heartbeat,
     a_start_is_repeated_only_in_need,

@@ -356,8 +356,8 @@ ATTEMPTS = (
         "nothing times out",
         (
             "roles/attempt.py",
-            "handling.timeout_us / SECOND, _stop,",
-            "1e9 + handling.timeout_us / SECOND, _stop,",
+            "    seconds = _patience_us(under_way) / SECOND\n",
+            "    seconds = _patience_us(under_way) / SECOND + 1e9\n",
         ),
     ),
 )

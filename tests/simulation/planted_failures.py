@@ -83,8 +83,8 @@ FAILURES = (
         "suspects are called among the others",
         (
             FUNCTIONS,
-            "            return\n        self._suspects.append(under)\n",
-            "            return\n        self._assign(under)\n",
+            "turns.waits(under.call.run)\n        self._suspects.append(under)\n",
+            "turns\n        self._assign(under)\n",
         ),
     ),
     bug(

@@ -150,11 +150,12 @@ async def quarantine_several(d: Director) -> None:
 
 
 async def write_exactly_once(d: Director) -> None:
-    job = await d.function("ok/0.5", guarantee="exactly_once")
+    """Long enough for a process that is given up to ask while its heir is at work."""
+    job = await d.function("ok/6.0", guarantee="exactly_once", timeout=20)
     for _ in range(2):
         await d.trigger(job)
     await d.trigger(await d.function("second/0.1", guarantee="exactly_once"))
-    await asyncio.sleep(2.5)
+    await asyncio.sleep(6.5)
 
 
 async def write_and_die(d: Director) -> None:

@@ -51,8 +51,10 @@ def http_result(status: int, output: str) -> Result:
     return Result(error=error, output=output, retryable=status in RETRYABLE or 500 <= status < 600)
 
 
-def timed_out(timeout_us: int) -> Result:
-    return Result(error=f"timed out after {format_duration(timeout_us)}")
+def timed_out(timeout_us: int, *, waiting: bool = False) -> Result:
+    """`waiting`: for a runner process, and was not called meanwhile."""
+    after = format_duration(timeout_us)
+    return Result(error=f"timed out after {after}" + " of waiting for a runner" * waiting)
 
 
 def settle(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,12 +25,24 @@ STOP_S = 5.0
 _STOPPED_WITH_NODE = Result(error="its node was stopped before it ended", unknown=True)
 
 
+BEGIN_POLL_S = 0.25
+WAIT_US = 15 * SECOND
+"""So long a call may wait for a runner process in any case: on a busy machine a new one takes
+seconds to start."""
+
+
 def _unheard(run: LeasedRun, said: Said) -> None: ...
+
+
+async def _always(run: LeasedRun, handling: Handling) -> bool:
+    return True
 
 
 @dataclass(frozen=True, slots=True)
 class Workbench:
-    """What an attempt needs. `done` takes its outcome, `noted` what it says on the way."""
+    """What an attempt needs. `done` takes its outcome, `noted` what it says on the way. `is_ours`:
+    whether a call that has waited may be made now; None: not yet, ask again.
+    """
 
     clock: Clock
     chance: Chance
@@ -39,6 +51,7 @@ class Workbench:
     done: Callable[[Outcome], None]
     tally: Tally = field(default_factory=Tally)
     noted: Callable[[LeasedRun, Said], None] = _unheard
+    is_ours: Callable[[LeasedRun, Handling], Awaitable[bool | None]] = _always
 
 
 class Attempts:
@@ -61,17 +74,40 @@ class Attempts:
         tally.started += 1
         if run.attempt == 1 and not run.rescues:
             tally.lateness.add(under_way.started - run.at)
-        call = Call(self._bench.installation, run, handling, checkpoint, self._bench.noted)
+        call = Call(self._bench.installation, run, handling, checkpoint, self._bench.noted, self)
+        under_way.timer = _timer(under_way)
         try:
             under_way.stop = self._bench.runner.start(call, partial(self._done, under_way))
         except Exception as error:  # noqa: BLE001  (a mistake in a runner must not take the worker with it)
             self._done(under_way, failed(error))
-        if not under_way.ended:
-            # A bare timer: asyncio.timeout would cost a short attempt more than the rest of it.
-            loop = asyncio.get_running_loop()
-            under_way.timer = loop.call_later(
-                handling.timeout_us / SECOND, _stop, under_way, Stopped.TIMED_OUT
-            )
+
+    # Calls that must wait for a runner process
+
+    def waits(self, run: LeasedRun) -> None:
+        """Not for ever: somebody before it may kill one runner after the other."""
+        under_way = self._holding.under_way.get((run.job, run.run))
+        if under_way is not None and under_way.run is run:
+            self._begin_time(under_way, waiting=True)
+
+    async def may_begin(self, run: LeasedRun) -> bool:
+        """As for any start: not without a fresh heartbeat, or it may be somebody else's by now."""
+        key = run.job, run.run
+        while True:  # until the store answers, or the call is stopped with its node
+            under_way = self._holding.under_way.get(key)
+            if under_way is None or under_way.run is not run or under_way.stopped is not None:
+                return False
+            ours = await self._bench.is_ours(run, under_way.handling)
+            if ours and not under_way.ended:
+                self._begin_time(under_way, waiting=False)
+            if ours is not None:
+                return ours
+            await asyncio.sleep(BEGIN_POLL_S)
+
+    def _begin_time(self, under_way: UnderWay, *, waiting: bool) -> None:
+        if under_way.timer is not None:
+            under_way.timer.cancel()
+        under_way.waiting = waiting
+        under_way.timer = _timer(under_way)
 
     def obey(self, key: Key, wish: str) -> None:
         """Somebody wants this run to end: one that waits ends now, one under way is stopped."""
@@ -160,6 +196,17 @@ class Attempts:
             self._quiet.set()
 
 
+def _patience_us(under_way: UnderWay) -> int:
+    timeout_us = under_way.handling.timeout_us
+    return max(timeout_us, WAIT_US) if under_way.waiting else timeout_us
+
+
+def _timer(under_way: UnderWay) -> asyncio.TimerHandle:
+    """A bare one: asyncio.timeout would cost a short attempt more than the rest of it."""
+    seconds = _patience_us(under_way) / SECOND
+    return asyncio.get_running_loop().call_later(seconds, _stop, under_way, Stopped.TIMED_OUT)
+
+
 def _stop(under_way: UnderWay, why: Stopped) -> None:
     """The first who stops it has his way."""
     if under_way.stopped is None:
@@ -169,5 +216,5 @@ def _stop(under_way: UnderWay, why: Stopped) -> None:
 
 def _unanswered(under_way: UnderWay) -> Result:
     if under_way.stopped is Stopped.TIMED_OUT:
-        return timed_out(under_way.handling.timeout_us)
+        return timed_out(_patience_us(under_way), waiting=under_way.waiting)
     return Result(error="the handler was cancelled from within")

@@ -50,7 +50,9 @@ class Stopped(Enum):
 
 @dataclass(slots=True)
 class UnderWay:
-    """An attempt that has been started. `ended`: it has left its outcome, or was given up."""
+    """An attempt that has been started. `waiting`: its call waits for a runner process. `ended`: it
+    has left its outcome, or was given up.
+    """
 
     run: LeasedRun
     handling: Handling
@@ -59,6 +61,7 @@ class UnderWay:
     timer: asyncio.TimerHandle | None = None
     stopped: Stopped | None = None
     wish: str = ""
+    waiting: bool = False
     shown: bool = False
     ended: bool = False
     given_up: bool = False

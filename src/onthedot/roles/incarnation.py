@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from onthedot.clock import Clock
 from onthedot.core.firing import AHEAD
 from onthedot.core.instants import SECOND, Instant
-from onthedot.core.model import CALLBACKS, Lanes, Outcome
+from onthedot.core.model import CALLBACKS, Handling, Lanes, LeasedRun, Outcome
 from onthedot.errors import NodeDead, StoreError
 from onthedot.ids import Chance
 from onthedot.observe.events import log, warn
@@ -25,7 +25,7 @@ from onthedot.roles.attempt import Attempts, Workbench
 from onthedot.roles.auditor import ROUND_S, Auditor
 from onthedot.roles.backfiller import Backfiller
 from onthedot.roles.finisher import Finisher
-from onthedot.roles.holding import Holding
+from onthedot.roles.holding import Holding, ref
 from onthedot.roles.janitor import PRUNE_S, Janitor
 from onthedot.roles.loop import Loop
 from onthedot.roles.membership import Membership
@@ -102,7 +102,8 @@ class Incarnation:
         self._holding = Holding(clock, slots=kit.facts.slots)
         scribe = Scribe(store, clock, member)
         bench = Workbench(
-            *(clock, kit.chance, kit.runner, kit.installation, self._done, kit.tally), scribe.add
+            *(clock, kit.chance, kit.runner, kit.installation, self._done, kit.tally),
+            *(scribe.add, self._is_ours),
         )
         self._attempts = Attempts(bench, self._holding)
         self.worker = Worker(store, clock, member, self._holding, self._attempts, kit.lanes)
@@ -233,6 +234,19 @@ class Incarnation:
         self.scheduler.expect(at)
         if at <= self._kit.clock.now() + AHEAD:
             self._kit.tell("clock", ())
+
+    async def _is_ours(self, run: LeasedRun, handling: Handling) -> bool | None:
+        """Nobody takes our runs while our heartbeat is fresh; but the transaction of one that runs
+        exactly once may have ended it, unheard.
+        """
+        if not self.member.is_fresh():
+            return None
+        if handling.guarantee != "exactly_once":
+            return True
+        try:
+            return ref(run) in await self._kit.store.runs.owned(self.member.number)
+        except StoreError:
+            return None
 
     def _done(self, outcome: Outcome) -> None:
         self._finisher.add(outcome)

@@ -152,8 +152,10 @@ class Membership:
 
     def may_start(self) -> bool:
         """Not without a fresh heartbeat, and not on a machine whose clock is far off."""
-        if self.off_the_clock:
-            return False
+        return self.is_fresh() and not self.off_the_clock
+
+    def is_fresh(self) -> bool:
+        """Whether its leases hold beyond doubt."""
         return may_start(confirmed_sent=self._confirmed_sent, now=self._clock.monotonic())
 
     def may_judge(self) -> bool:

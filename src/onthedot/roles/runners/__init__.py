@@ -18,9 +18,31 @@ from onthedot.wire.pipe import Said
 def _unheard(run: LeasedRun, said: Said) -> None: ...
 
 
+class Turns(Protocol):
+    """For a call that is not made at once, because it must wait for a runner process."""
+
+    def waits(self, run: LeasedRun) -> None:
+        """It may do so for as long as it may take."""
+        ...
+
+    async def may_begin(self, run: LeasedRun) -> bool:
+        """Wait until the call may be made; its time begins then. False: it is not ours to make any
+        more.
+        """
+        ...
+
+
+class _AnyTime:
+    def waits(self, run: LeasedRun) -> None: ...
+
+    async def may_begin(self, run: LeasedRun) -> bool:
+        return True
+
+
 class Call(NamedTuple):
     """One attempt, as the handler sees it. What it does not ask for is not worked out. `checkpoint`
-    is what an earlier one left for it; `noted` takes what it says while it is under way.
+    is what an earlier one left for it; `noted` takes what it says while it is under way; `turns`
+    is for who cannot make the call at once.
     """
 
     installation: str
@@ -28,6 +50,7 @@ class Call(NamedTuple):
     handling: Handling
     checkpoint: str | None = None
     noted: Callable[[LeasedRun, Said], None] = _unheard
+    turns: Turns = _AnyTime()
 
     @property
     def run_id(self) -> str:

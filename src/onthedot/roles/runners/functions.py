@@ -9,6 +9,7 @@ in which it is alone is quarantined. What may be started at most once is not cal
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -99,7 +100,8 @@ class FunctionRunner:
         under = Under(call, begin, done)
         self._calls[number] = under
         if handling.handler in self._isolated:
-            under.ends_at = asyncio.get_running_loop().time() + handling.timeout_us / SECOND
+            under.ends_at = math.inf
+            call.turns.waits(run)
             self._outside.append(under)
             self._let_in()
         else:
@@ -127,6 +129,7 @@ class FunctionRunner:
         load = [(each.silent, len(each.under_way), n) for n, each in enumerate(self._children)]
         child = self._children[min(load)[2]] if load else None
         if child is None:
+            under.call.turns.waits(under.call.run)
             self._unassigned.append(under)
         else:
             self._give(under, child)
@@ -248,7 +251,17 @@ class FunctionRunner:
             error = f"quarantined: its runner process {child.how_it_died}, {DEATHS_MAX} times"
             self._end(under, Result(error=error, retryable=False))
             return
+        under.call.turns.waits(under.call.run)
         self._suspects.append(under)
+
+    async def _has_its_turn(self, under: Under) -> bool:
+        """Whether a call that had to wait may be made now. If not, it has ended."""
+        begins = await under.call.turns.may_begin(under.call.run)
+        if under.begin.number not in self._calls:  # it was stopped meanwhile
+            return False
+        if not begins:
+            self._end(under, None)
+        return begins
 
     # Processes of their own
 
@@ -269,9 +282,11 @@ class FunctionRunner:
             if number in self._calls:
                 self._end(under, Result(error=f"its process could not be started: {error}"))
             return
-        if number in self._calls:
+        if await self._has_its_turn(under):
+            timeout_s = under.begin.timeout_us / SECOND
+            under.ends_at = asyncio.get_running_loop().time() + timeout_s
             self._give(under, child)
-        else:  # it was stopped meanwhile
+        else:
             await child.end()
 
     # Suspects
@@ -289,14 +304,14 @@ class FunctionRunner:
         except (CannotLoad, OSError, TimeoutError) as error:
             warn("runner.cannot_start", error=error)
             await asyncio.sleep(RESTART_S)
-            self._accused = None
-            self._suspects.append(under)
+            if self._accused is under:  # else it was stopped meanwhile, and the next one is tried
+                self._accused = None
+                self._suspects.append(under)
             self._try_next()
             return
-        if under.begin.number in self._calls:
+        if await self._has_its_turn(under):
             self._give(under, child)
-        else:  # it was stopped meanwhile
-            self._accused = None
+        else:
             self._retire(child)
 
     def _retire(self, child: Child | None) -> None:
@@ -318,9 +333,12 @@ class FunctionRunner:
             self._children.append(child)
             waiting, self._unassigned = self._unassigned, deque()
             for under in waiting:
-                if under.begin.number in self._calls:
-                    self._assign(under)
+                self._spawn(self._assign_late(under))
             return
+
+    async def _assign_late(self, under: Under) -> None:
+        if under.begin.number in self._calls and await self._has_its_turn(under):
+            self._assign(under)
 
     def _spawn(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)

@@ -1,0 +1,128 @@
+"""Calls that must wait for a runner: when they are made at last, they must still be the node's to
+make, and their time begins.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+import pytest
+
+from tests.simulation.audit import Auditor
+from tests.simulation.clients import Book
+from tests.simulation.line import Fault
+from tests.simulation.points import START
+from tests.simulation.process import Build, Machine, Process
+from tests.simulation.receiver import Receiver, SimulatedRunner
+from tests.simulation.scenarios import Director, Scene
+from tests.simulation.stage import Report, Setting, perform
+from tests.simulation.world import World
+
+TIMEOUT_S = 8
+
+
+@dataclass(slots=True)
+class Cut:
+    """Nobody in `off` reaches the database."""
+
+    off: set[str] = field(default_factory=set)
+    on: bool = True
+
+    def strike(self, process: Process, verb: str, *, writes: bool) -> Fault | None:
+        return Fault.FAIL_BEFORE if process.name in self.off else None
+
+    def stall_s(self) -> float:
+        return 0.0
+
+    def latency_s(self, process: Process) -> float:
+        return 0.002
+
+    def changed(self, process: Process, verb: str, *, changed: bool) -> None: ...
+
+
+def played(scene: Scene) -> Report:
+    faults = Cut()
+    return perform(scene.__name__, Setting(start=START, faults=faults), lambda w: _play(w, scene))
+
+
+async def _play(world: World, scene: Scene) -> None:
+    receiver = Receiver(world)
+    process = Process(world, "node-1", Build(grace_s=1.0), Machine(world))
+    process.start(SimulatedRunner(receiver, process))
+    world.history.slots, world.history.processes = 20, 1
+    await asyncio.sleep(1)
+    book = Book()
+    await scene(Director(world, "director", book))
+    world.history.healed_at = world.loop.now_us
+    await asyncio.sleep(20)
+    await Auditor(world, "auditor", book).close_books(2.0)
+
+
+def kill_runners(d: Director) -> None:
+    for program in list(d.world.processes[0].programs):
+        program.die(-9)
+
+
+async def a_runner_dies_without_a_heartbeat(d: Director) -> None:
+    """Some of its calls hang until then."""
+    [process], cut = d.world.processes, d.world.faults
+    assert isinstance(cut, Cut)
+    job = await d.function("hanging/6.0", timeout=20, retries=0)
+    for _ in range(6):
+        await d.trigger(job)
+    await asyncio.sleep(1)
+    process.trouble("is cut off", 14)
+    cut.off.add(process.name)
+    await asyncio.sleep(13)
+    kill_runners(d)
+    await asyncio.sleep(1)
+    cut.off.clear()
+    await asyncio.sleep(40)
+
+
+async def neighbours_wait_for_each_other(d: Director) -> None:
+    job = await d.function("ok/6.0", timeout=TIMEOUT_S, retries=0)
+    for _ in range(2):
+        await d.trigger(job)
+    await asyncio.sleep(2)
+    kill_runners(d)
+    await asyncio.sleep(20)
+
+
+async def one_killer_after_the_other(d: Director) -> None:
+    job = await d.function("deadly/6.0", timeout=TIMEOUT_S, retries=0)
+    for _ in range(8):
+        await d.trigger(job)
+    await asyncio.sleep(60)
+
+
+def ends(report: Report) -> list[tuple[str, str]]:
+    books = [asked for asked in report.history.asks if asked.what == "books"]
+    return sorted(
+        (run["status"], run["error"] or "") for each in books for run in each.answer["runs"]
+    )
+
+
+def test_a_suspect_is_not_called_without_a_heartbeat():
+    report = played(a_runner_dies_without_a_heartbeat)
+
+    assert report.violations == []
+    assert len(report.history.effects) > 6, "some were to be called again"
+
+
+def test_a_suspect_has_all_its_time_from_the_moment_it_is_called():
+    report = played(neighbours_wait_for_each_other)
+
+    assert report.violations == []
+    assert ends(report) == [("succeeded", "")] * 2
+
+
+def test_nobody_waits_for_ever_behind_those_who_kill_their_runners():
+    report = played(one_killer_after_the_other)
+
+    assert report.violations == []
+    assert ("failed", "timed out after 15 s of waiting for a runner") in ends(report)
+
+
+pytestmark = pytest.mark.timeout(120)
