@@ -27,6 +27,7 @@ from tests.crash.history import History
 from tests.crash.load import FUNCTION
 from tests.crash.meddling import CANCELLABLE, MEDDLED, Meddler
 from tests.crash.planning import ON_POSTGRES, ON_SQLITE, WITH_RUNNERS, Fault, Kind, plan
+from tests.crash.redriving import FAILS, Redriver
 from tests.support import faketime
 from tests.support.disk import DISKS
 from tests.support.faketime import WallClock
@@ -42,13 +43,24 @@ CALM_S = 60.0
 SHOWN_MAX = 30
 MEDDLERS = 2
 MEDDLED_EACH = 8
-FUNCTIONS = 20
+FAILING = 2
 APP = Path(__file__).with_name("chaos_app.py")
 FUSED = ("api,scheduler,worker,janitor",) * NODES
 SPLIT = ("api,scheduler,worker,janitor", "api,worker,janitor", "api,scheduler,janitor")
 LOST = ("lost", "not run", "half", "unseen", "not over")
 
 Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crew:
+    """How many Python functions there are beside the callbacks, in how many runners a node."""
+
+    functions: int
+    runners: int
+
+
+CREW = Crew(functions=20, runners=2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,26 +89,24 @@ class Report:
             f"{repeats(self.history)} repeats, {self.stale} stale writes refused, "
             f"{sum(record.rescues for record in self.history.records)} rescues, "
             f"{len(self.history.edits)} edits, {len(self.history.cancels)} cancels, "
+            f"{sum(len(each.made) for each in self.history.redrives)} redrives, "
             f"{len(self.wrong)} broken promises"
         )
 
 
 def on_postgres(
-    folder: Path, seed: int, seconds: float, tell: Tell, *, functions: bool = True
+    folder: Path, seed: int, seconds: float, tell: Tell, *, crew: Crew = CREW
 ) -> Report:
-    """Three nodes, each with a line to the database and a wall clock of its own. `functions`: and
-    with runners, which are killed too.
-    """
+    """Three nodes, each with a line to the database and a wall clock of its own."""
     kinds = {
         name: kind
-        for name, kind in {**ON_POSTGRES, **(WITH_RUNNERS if functions else {})}.items()
+        for name, kind in {**ON_POSTGRES, **WITH_RUNNERS}.items()
         if name != "set clock" or faketime.library() is not None
     }
-    with a_rigged_cluster(folder, seed, kinds) as ground:
-        if functions:
-            ground.cluster.load.create({FUNCTION: FUNCTIONS})
+    with a_rigged_cluster(folder, seed, kinds, crew) as ground:
+        ground.cluster.load.create({FUNCTION: crew.functions})
         faults = Faults(ground, kinds)
-        ahead = plan(kinds, NODES, seconds, seed, first=["freeze"])
+        ahead = plan(kinds, NODES, seconds, seed, first=["freeze", "kill runner"])
         report = judged("postgres", seed, faults, endure(ground, faults, ahead, seconds, tell))
     if report.stale:
         return report
@@ -128,7 +138,9 @@ STORES: Mapping[str, Callable[[Path, int, float, Tell], Report]] = {
 
 
 @contextmanager
-def a_rigged_cluster(folder: Path, seed: int, kinds: Mapping[str, Kind]) -> Iterator[Ground]:
+def a_rigged_cluster(
+    folder: Path, seed: int, kinds: Mapping[str, Kind], crew: Crew
+) -> Iterator[Ground]:
     roles = SPLIT if random.Random(seed).random() < 0.5 else FUSED
     lines: list[Proxy] = []
     clocks: list[WallClock] = []
@@ -140,10 +152,9 @@ def a_rigged_cluster(folder: Path, seed: int, kinds: Mapping[str, Kind]) -> Iter
             if "set clock" in kinds:
                 clocks.append(WallClock(home))
                 environment = clocks[-1].environment
-            options = ["--roles", roles[number]]
-            if "kill runner" in kinds:
-                shutil.copy(APP, home)
-                options += ["--app", f"{APP.stem}:app", "--runners", "2"]
+            shutil.copy(APP, home)
+            app = ("--app", f"{APP.stem}:app", "--runners", str(crew.runners))
+            options = ["--roles", roles[number], *app]
             return Server(home, url=lines[-1].url, options=options, environment=environment)
 
         cluster = stack.enter_context(a_cluster(folder, seed, make))
@@ -177,17 +188,23 @@ def endure(
     return Endured(seconds=lasted_s, cluster=cluster, history=history)
 
 
-def meddling(cluster: Cluster) -> list[Meddler]:
+def meddling(cluster: Cluster) -> list[Meddler | Redriver]:
     """Each with jobs of its own: what one does is not undone by another."""
-    cluster.load.create({MEDDLED: MEDDLERS * MEDDLED_EACH, CANCELLABLE: MEDDLERS})
+    kinds = {MEDDLED: MEDDLERS * MEDDLED_EACH, CANCELLABLE: MEDDLERS, FAILS: FAILING}
+    cluster.load.create(kinds)
     jobs, cancellable = cluster.load.by_kind[MEDDLED], cluster.load.by_kind[CANCELLABLE]
-    meddlers = []
+    chance = random.Random(cluster.chance.random())
+    rest = Anywhere(cluster.nodes, chance, timeout_s=PATIENCE_S)
+    meddlers: list[Meddler | Redriver] = [
+        Redriver(rest, cluster.load.by_kind[FAILS], chance.randrange(1 << 30))
+    ]
     for number in range(MEDDLERS):
         chance = random.Random(cluster.chance.random())
         rest = Anywhere(cluster.nodes, chance, timeout_s=PATIENCE_S)
         mine = jobs[number::MEDDLERS]
         meddlers.append(Meddler(rest, mine, cancellable[number], chance.randrange(1 << 30)))
-        meddlers[-1].start()
+    for meddler in meddlers:
+        meddler.start()
     return meddlers
 
 

@@ -249,6 +249,50 @@ def an_edit_holds(history: History) -> Iterator[str]:
                 yield f"edit: run {seen.run_id} came as edition {edition} before it was made"
 
 
+def a_letter_is_redriven_once(history: History) -> Iterator[str]:
+    """By one new run, which names the failed one, is due when that was, and was asked for."""
+    records = {record.run_id: record for record in history.records}
+    again: dict[str, list[Record]] = defaultdict(list)
+    for record in history.records:
+        if record.redrive_of is not None:
+            again[record.redrive_of].append(record)
+    for old, made in again.items():
+        failed = records.get(old)
+        if len(made) > 1:
+            yield f"doubled: run {old} was redriven {len(made)} times"
+        if failed is None or failed.status != "failed":
+            yield f"redriven: run {old}, which did not fail"
+        elif made[0].scheduled_for != failed.scheduled_for:
+            yield f"redriven: run {made[0].run_id} is due at another instant than {old}"
+        job_id = made[0].job_id
+        if not any(old == each.run_id or job_id == each.job_id for each in history.redrives):
+            yield f"redriven: run {old}, which nobody asked for"
+    for redrive in history.redrives:
+        for old, new in redrive.made:
+            if new not in records or records[new].redrive_of != old:
+                yield f"lost: the acknowledged redrive {new} of run {old} is not there"
+
+
+def a_letter_is_dealt_with_once(history: History) -> Iterator[str]:
+    """It is redriven or dismissed, once, and no letter any more; until then it is one."""
+    redriven = {record.redrive_of for record in history.records} - {None}
+    dismissed = Counter(each.run_id for each in history.dismissals if each.status == 204)
+    unsure = {each.run_id for each in history.dismissals if each.status == 0}
+    for run_id, times in dismissed.items():
+        if times > 1:
+            yield f"dismissed {times} times: run {run_id}"
+        if run_id in redriven:
+            yield f"redriven: run {run_id}, which was dismissed"
+    for job_id, letters in history.letters.items():
+        for run_id in letters:
+            if run_id in redriven or run_id in dismissed:
+                yield f"dealt with, and still a letter: run {run_id}"
+        gone = redriven | set(dismissed) | unsure | set(letters)
+        for record in history.records:
+            if record.job_id == job_id and record.status == "failed" and record.run_id not in gone:
+                yield f"lost: run {record.run_id} failed and is no letter"
+
+
 def _losses(history: History, since: int, until: int) -> int:
     """How many processes were, or may have been, lost to the others in this time."""
     broke = sum(since <= each <= until for each in history.breaks)
@@ -286,4 +330,6 @@ RULES: Sequence[Callable[[History], Iterator[str]]] = (
     what_was_asked_happened_at_most_once,
     a_cancel_holds,
     an_edit_holds,
+    a_letter_is_redriven_once,
+    a_letter_is_dealt_with_once,
 )

@@ -65,6 +65,7 @@ class Record:
     attempt: int
     rescues: int
     until: int | None = None
+    redrive_of: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +102,26 @@ class Cancel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Redrive:
+    """Of one letter, or of all of a job. `status` of the answer, 0 without one; `made`: each failed
+    run in it and the new one.
+    """
+
+    run_id: str | None = None
+    job_id: str | None = None
+    status: int
+    made: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dismissal:
+    """`status` of the answer, 0 without one."""
+
+    run_id: str
+    status: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
     """Something a client asked for, under a token of its own. Unanswered, it may or may not have
     happened; `made` is the id in the answer.
@@ -116,7 +137,8 @@ class History:
     """`breaks`: when a process was lost to the others: killed, stopped, or, if there was only one,
     started anew. `wakings`: when a stopped one was let go on. `cuts`: from when to when one could
     not reach its database, and may have been given up. `jobs_named`: the ids of every job that the
-    API lists, by name.
+    API lists, by name. `letters`: the dead letters that are left of the jobs whose failures
+    somebody looked after.
     """
 
     jobs: Mapping[str, Job]
@@ -129,4 +151,7 @@ class History:
     asks: Sequence[Ask] = ()
     edits: Sequence[Edit] = ()
     cancels: Sequence[Cancel] = ()
+    redrives: Sequence[Redrive] = ()
+    dismissals: Sequence[Dismissal] = ()
+    letters: Mapping[str, Sequence[str]] = field(default_factory=dict)
     jobs_named: Mapping[str, Sequence[str]] = field(default_factory=dict)

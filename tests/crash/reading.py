@@ -109,6 +109,7 @@ def record_of(element: dict[str, Any]) -> Record:
         attempt=element["attempt"],
         rescues=element["rescues"],
         until=_instant(element["until"]),
+        redrive_of=element["redriveOf"],
     )
 
 

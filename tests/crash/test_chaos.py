@@ -9,23 +9,27 @@ from itertools import pairwise
 
 import pytest
 
-from tests.crash.chaos import on_postgres
+from tests.crash.chaos import Crew, on_postgres
 from tests.crash.form import CLUSTER_TIMEOUT_S, SEED
 from tests.crash.planning import DATABASE, ON_POSTGRES, ON_SQLITE, PROCESS, plan
 
 SECONDS = 60.0
 STRIKES_MIN = 5
+# Every runner is a process to start, and starts again with its node.
+SMALL = Crew(functions=5, runners=1)
 
 
 @pytest.mark.timeout(CLUSTER_TIMEOUT_S)
 def test_no_promise_is_broken_whatever_befalls_the_cluster(tmp_path):
     print(f"ONTHEDOT_CRASH_SEED={SEED}")
 
-    report = on_postgres(tmp_path, SEED, SECONDS, print, functions=False)
+    report = on_postgres(tmp_path, SEED, SECONDS, print, crew=SMALL)
 
     print(report.summary())
     assert not report.wrong, "\n".join(report.wrong[:30])
     assert report.faults.strikes() >= STRIKES_MIN
+    assert report.faults.tally()["kill runner"] > 0
+    assert any(redrive.made for redrive in report.history.redrives)
     assert report.stale > 0, "no write of a node that was given up was refused: it shows nothing"
 
 

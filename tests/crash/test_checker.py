@@ -8,7 +8,19 @@ from dataclasses import replace
 import pytest
 
 from tests.crash.checker import violations
-from tests.crash.history import SECOND, Ask, Cancel, Edit, History, Job, Pause, Record, Seen
+from tests.crash.history import (
+    SECOND,
+    Ask,
+    Cancel,
+    Dismissal,
+    Edit,
+    History,
+    Job,
+    Pause,
+    Record,
+    Redrive,
+    Seen,
+)
 
 START = 1_800_000_000 * SECOND
 BEAT = Job(
@@ -23,6 +35,7 @@ BEAT = Job(
 )
 ASKED = Job(job_id="asked", retries=1, status="succeeded", attempts=1)
 ONCE = Job(job_id="once", retries=0, status="succeeded", attempts=1, runs=1)
+FAILS = Job(job_id="fails", retries=0, status="failed", attempts=1)
 
 
 def ran(job: Job, run_id: str, due: int) -> Record:
@@ -119,6 +132,54 @@ def paused(history: History, since: int, until: int) -> History:
     pause = Pause(sent=since, answered=since + 10, resuming=until, resumed=until + 10)
     return replace(history, jobs={**history.jobs, "beat": replace(BEAT, pauses=(pause,))})
 
+
+def dealt_with() -> History:
+    """Three runs failed: one was redriven, which failed again, one dismissed, one left alone."""
+    first, second, third = (
+        replace(ran(FAILS, f"fails-{n}", START + n), status="failed") for n in (1, 2, 3)
+    )
+    again = replace(first, run_id="fails-4", redrive_of="fails-1")
+    records = [first, second, third, again]
+    history = replace(sound(), seen=[*sound().seen, *map(sent, records)])
+    return replace(
+        with_records(history, *sound().records, *records),
+        jobs={**history.jobs, "fails": FAILS},
+        redrives=[
+            Redrive(run_id="fails-1", status=202, made=(("fails-1", "fails-4"),)),
+            Redrive(run_id="fails-1", status=409),
+        ],
+        dismissals=[Dismissal(run_id="fails-2", status=204)],
+        letters={"fails": ["fails-3", "fails-4"]},
+    )
+
+
+LETTERS: dict[str, tuple[str, Callable[[History], History]]] = {
+    "redriven twice": (
+        "doubled:",
+        lambda h: one_more(h, replace(h.records[-1], run_id="fails-5")),
+    ),
+    "redriven by nobody": ("redriven:", lambda h: replace(h, redrives=[])),
+    "a redrive that is gone": ("lost:", lambda h: without(h, "fails-4")),
+    "a redrive that does not say so": ("lost:", lambda h: changed(h, "fails-4", redrive_of=None)),
+    "a redrive of what did not fail": (
+        "redriven:",
+        lambda h: changed(h, "fails-4", redrive_of="beat-1"),
+    ),
+    "a redrive at another instant": (
+        "redriven:",
+        lambda h: changed(h, "fails-4", scheduled_for=START),
+    ),
+    "dismissed twice": (
+        "dismissed 2 times:",
+        lambda h: replace(h, dismissals=[*h.dismissals, *h.dismissals]),
+    ),
+    "dismissed and redriven": (
+        "redriven:",
+        lambda h: replace(h, dismissals=[Dismissal(run_id="fails-1", status=204)]),
+    ),
+    "still a letter": ("dealt with", lambda h: replace(h, letters={"fails": ["fails-1"]})),
+    "a lost letter": ("lost:", lambda h: replace(h, letters={"fails": ["fails-4"]})),
+}
 
 FAULTS: dict[str, tuple[str, Callable[[History], History]]] = {
     "a lost occurrence": ("lost:", lambda h: without(h, "beat-2")),
@@ -230,6 +291,16 @@ def test_the_checker_reports_a_planted_fault(fault):
     words, plant = FAULTS[fault]
 
     found = violations(plant(sound()))
+
+    assert any(line.startswith(words) for line in found), found
+
+
+@pytest.mark.parametrize("fault", LETTERS)
+def test_the_checker_reports_what_is_done_wrong_with_a_letter(fault):
+    words, plant = LETTERS[fault]
+    assert violations(dealt_with()) == []
+
+    found = violations(plant(dealt_with()))
 
     assert any(line.startswith(words) for line in found), found
 
