@@ -157,7 +157,9 @@ def a_start_is_repeated_only_in_need(books: Books) -> Iterator[str]:
 
 
 def what_is_lost_was_in_doubt(books: Books) -> Iterator[str]:
-    """Only what may start once is ever lost, and only after something befell who had it."""
+    """Only what may start once is ever lost, and only after something befell who had it: the node,
+    or the runner process that it was in.
+    """
     for run_id, run in books.runs.items():
         if run["status"] != "lost":
             continue
@@ -165,10 +167,12 @@ def what_is_lost_was_in_doubt(books: Books) -> Iterator[str]:
         if book is None or book.first["guarantee"] != "at_most_once":
             yield f"lost, and it could have been tried again: {run_id}"
         starts = books.effects.get(run_id, [])
+        if starts and _ended_with_its_runner(books.history, starts[0]):
+            continue
         since = starts[0].started_at - LEASE if starts else 0
         if starts and not was_troubled(books.history, starts[0].process, since, FOREVER):
             yield f"lost without need: {run_id}, started by {starts[0].process}"
-        if not books.history.troubles:
+        if not books.history.troubles and (starts or not books.history.runner_deaths):
             yield f"lost, and nothing went wrong: {run_id}"
 
 
@@ -300,6 +304,12 @@ def _runs_at(effect: Effect, at: int) -> bool:
 def died_with(history: History, effect: Effect, until: int) -> bool:
     """Whether its runner process was gone before this moment."""
     return effect.runner is not None and history.runner_deaths.get(effect.runner, FOREVER) <= until
+
+
+def _ended_with_its_runner(history: History, effect: Effect) -> bool:
+    return effect.runner is not None and (
+        history.runner_deaths.get(effect.runner) == effect.ended_at
+    )
 
 
 def was_troubled(history: History, process: str, since: int, until: int) -> bool:

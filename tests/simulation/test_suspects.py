@@ -90,6 +90,14 @@ async def neighbours_wait_for_each_other(d: Director) -> None:
     await asyncio.sleep(20)
 
 
+async def a_runner_dies_with_what_may_start_once(d: Director) -> None:
+    job = await d.function("ok/6.0", guarantee="at_most_once", retries=0)
+    await d.trigger(job)
+    await asyncio.sleep(1)
+    kill_runners(d)
+    await asyncio.sleep(2)
+
+
 async def one_killer_after_the_other(d: Director) -> None:
     job = await d.function("deadly/6.0", timeout=TIMEOUT_S, retries=0)
     for _ in range(8):
@@ -116,6 +124,13 @@ def test_a_suspect_has_all_its_time_from_the_moment_it_is_called():
 
     assert report.violations == []
     assert ends(report) == [("succeeded", "")] * 2
+
+
+def test_what_may_start_once_is_lost_with_its_runner_and_with_good_reason():
+    report = played(a_runner_dies_with_what_may_start_once)
+
+    assert report.violations == []
+    assert ends(report) == [("lost", "its runner process was killed by SIGKILL")]
 
 
 def test_nobody_waits_for_ever_behind_those_who_kill_their_runners():
