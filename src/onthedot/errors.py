@@ -4,6 +4,7 @@ OnthedotError
 ├── Refused                what the caller asked cannot be done; nothing was written
 │   ├── Invalid            a field is wrong (HTTP 422)
 │   │   ├── InvalidSchedule · InvalidCron · InvalidTimezone · InvalidInstant · InvalidDuration
+│   │   ├── InvalidCalendar      a rule of a calendar is wrong, or there are too many
 │   │   ├── NeverFires           a well-formed schedule without a single instant
 │   │   ├── RebootUnsupported    `@reboot`: well-formed, but a job belongs to no machine
 │   │   ├── NotAvailableYet      a value the contract knows and this version does not do
@@ -11,7 +12,8 @@ OnthedotError
 │   ├── NotFound           no such job or run, or it was deleted (404)
 │   └── Conflict           it is there, but not in a state that allows this (409)
 │       ├── KeyTaken             another job has this `key`
-│       ├── VersionConflict      the job was edited meanwhile
+│       ├── VersionConflict      the job or calendar was edited meanwhile
+│       ├── CalendarInUse        jobs follow the calendar that is to be deleted
 │       ├── RunOver              the run has already ended
 │       ├── LeaseLost            an attempt no longer holds its run, or has completed it already
 │       ├── StatementFailed      the database does not take what a function wants to write
@@ -71,6 +73,10 @@ class InvalidDuration(Invalid):
     pass
 
 
+class InvalidCalendar(Invalid):
+    pass
+
+
 class NeverFires(Invalid):
     pass
 
@@ -100,6 +106,10 @@ class KeyTaken(Conflict):
 
 
 class VersionConflict(Conflict):
+    pass
+
+
+class CalendarInUse(Conflict):
     pass
 
 

@@ -35,6 +35,7 @@ ROOMS = (
     "ledger",
     "audit",
     "backfills",
+    "calendars",
     "zones",
     "upkeep",
 )

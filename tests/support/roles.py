@@ -170,6 +170,7 @@ class FaultyStore:
     ledger: Any
     audit: Any
     backfills: Any
+    calendars: Any
     zones: Any
     upkeep: Any
 

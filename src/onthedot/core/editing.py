@@ -111,6 +111,8 @@ def edit(standing: Standing, definition: Definition) -> Change:
     anchor = anchor_of(definition, standing.now) if begun else old.anchor
     if begun or definition.max_runs != old.definition.max_runs:
         definition = limited(definition, anchor, cut)
+    elif definition.last_at is not None and _days(definition) != _days(old.definition):
+        definition = _carried(old, definition, cut)
     ahead = _one_off_ahead(standing) or (moved and not _is_ours(standing, definition))
     recurring = not isinstance(definition.schedule, Once)
     skipping_from = cut if definition.paused and (ahead or recurring) else None
@@ -212,7 +214,7 @@ def last_run_at(job: Job) -> Instant | None:
     schedule = timetable(job.definition)
     if not isinstance(schedule, Within) or schedule.end is None:
         return None
-    first = schedule.after(-1, anchor=job.anchor)
+    first = schedule.after(job.created_at - 1, anchor=job.anchor)
     return None if first is None else latest(schedule, schedule.end, first=first, anchor=job.anchor)
 
 
@@ -224,6 +226,8 @@ def refuse_without_instant(definition: Definition, *, now: Instant) -> None:
             return
     elif schedule is None or schedule.after(now, anchor=anchor_of(definition, now)) is not None:
         return
+    if definition.calendar is not None:
+        _refuse_without_allowed_day(definition, now)
     if isinstance(schedule, Within):
         end = schedule.end
     if end is not None:
@@ -236,6 +240,19 @@ def refuse_without_instant(definition: Definition, *, now: Instant) -> None:
         "this schedule has no instant from now to the end of 2199",
         hint="Widen the expression, or use runAt for one instant.",
         field="cronExpr",
+    )
+
+
+def _refuse_without_allowed_day(definition: Definition, now: Instant) -> None:
+    """Only if the calendar is to blame: without it there would be an instant."""
+    free = timetable(replace(definition, calendar=None))
+    assert definition.calendar is not None, definition
+    if free is None or free.after(now, anchor=anchor_of(definition, now)) is None:
+        return
+    raise NeverFires(
+        f"the schedule has no instant that calendar '{definition.calendar.name}' allows",
+        hint="Compare its hours and dates with the schedule, or choose another calendarRoll.",
+        field="calendar",
     )
 
 
@@ -260,6 +277,30 @@ def limited(definition: Definition, anchor: Instant, after: Instant) -> Definiti
             break
         last, due = due, schedule.after(due, anchor=anchor)
     return replace(definition, last_at=last if due is None else due)
+
+
+def _days(definition: Definition) -> object:
+    """What decides which days are allowed."""
+    return definition.calendar, definition.calendar_roll, definition.timezone
+
+
+def _carried(old: Job, definition: Definition, cut: Instant) -> Definition:
+    """With the last instant of as many occurrences as the old version had left: a calendar that
+    changes gives nobody more runs than `max_runs` said.
+    """
+    before = timetable(replace(old.definition, end_at=None))
+    after = timetable(replace(definition, last_at=None))
+    assert before is not None, old
+    assert after is not None, definition
+    last, at = None, cut
+    left = before.after(cut, anchor=old.anchor)
+    while left is not None:  # bounded at the door, by MAX_RUNS_MAX
+        due = after.after(at, anchor=old.anchor)
+        if due is None:
+            break
+        last = at = due
+        left = before.after(left, anchor=old.anchor)
+    return definition if last is None else replace(definition, last_at=last)
 
 
 def _one_off_ahead(standing: Standing) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from onthedot.core.instants import HOUR, MINUTE, SECOND, Instant
-from onthedot.core.schedules import FixedDelay, Timetable, Within
+from onthedot.core.schedules import Allowed, Calendar, FixedDelay, Roll, Timetable, Within
 from onthedot.core.schedules import Once as Once  # noqa: PLC0414  (a noun of the model, too)
 from onthedot.core.schedules import Schedule as Recurring
 from onthedot.core.shifting import NO_SHIFT, Shift
@@ -75,6 +75,14 @@ class Catching(NamedTuple):
 MODEST = Catching()
 
 
+class NamedCalendar(NamedTuple):
+    """A calendar as it was when a job took it over: what a version follows never changes."""
+
+    name: str
+    version: int
+    calendar: Calendar
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
     """What a user says about a job: all that an edit may change. Defaults are those of the API.
@@ -113,6 +121,8 @@ class Definition:
     last_at: Instant | None = None
     shift: Shift = NO_SHIFT
     catching: Catching = MODEST
+    calendar: NamedCalendar | None = None
+    calendar_roll: Roll = "skip"
 
 
 class Handling(NamedTuple):
@@ -189,12 +199,15 @@ def rule_of(definition: Definition) -> Rule | None:
 
 
 def timetable(definition: Definition) -> Timetable | None:
-    """When a recurring job is due: its schedule, between its first and its last instant. When one
-    with a fixed delay is due nobody can tell.
+    """When a recurring job is due: its schedule, as its calendar allows it, between its first and
+    its last instant. When one with a fixed delay is due nobody can tell.
     """
-    schedule = definition.schedule
-    if schedule is None or isinstance(schedule, Once | FixedDelay):
+    if definition.schedule is None or isinstance(definition.schedule, Once | FixedDelay):
         return None
+    schedule: Recurring | Allowed = definition.schedule
+    if definition.calendar is not None:
+        calendar, roll = definition.calendar.calendar, definition.calendar_roll
+        schedule = Allowed(definition.schedule, calendar, roll, definition.timezone)
     start, ends = definition.start_at, (definition.end_at, definition.last_at)
     if start is None and ends == (None, None):
         return schedule

@@ -136,6 +136,8 @@ def moved(coming: Coming, zone: str, before: Offsets | None, *, now: Instant) ->
 def zone_in(definition: Definition) -> str | None:
     """The zone in which a recurring job is due; None where time simply elapses."""
     schedule = definition.schedule
+    if definition.calendar is not None:
+        return definition.timezone
     return schedule.timezone if isinstance(schedule, Cron | Repeat) else None
 
 

@@ -25,6 +25,7 @@ from onthedot.roles.attempt import Attempts, Workbench
 from onthedot.roles.auditor import ROUND_S, Auditor
 from onthedot.roles.backfiller import Backfiller
 from onthedot.roles.finisher import Finisher
+from onthedot.roles.follower import Follower
 from onthedot.roles.holding import Holding, ref
 from onthedot.roles.janitor import PRUNE_S, Janitor
 from onthedot.roles.loop import Loop
@@ -126,6 +127,7 @@ class Incarnation:
         janitor.on_change = self._share_anew
         auditor = Auditor(store, clock)
         backfiller = Backfiller(store, clock, self._unowned)
+        follower = Follower(store, clock, self.scheduler.loop.nudge)
         zonekeeper.on_moves = self._clock_changed
         self._zonekeeper = zonekeeper
         loops = {
@@ -144,6 +146,7 @@ class Incarnation:
                 Loop("janitor", janitor.watch, clock),
                 Loop("pruning", janitor.prune, clock, sleep_s_max=PRUNE_S),
                 Loop("backfill", backfiller.step, clock),
+                Loop("calendars", follower.step, clock),
                 Loop("audit", auditor.step, clock, sleep_s_max=ROUND_S),
             ],
         }

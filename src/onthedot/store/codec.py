@@ -19,12 +19,19 @@ from onthedot.core.model import (
     Definition,
     Guarantee,
     Handling,
+    NamedCalendar,
     Once,
     Rule,
     Schedule,
 )
-from onthedot.core.schedules import FixedDelay, Within, from_spec, to_spec
+from onthedot.core.schedules import Allowed, FixedDelay, Within, from_spec, to_spec
 from onthedot.core.schedules import Schedule as Recurring
+from onthedot.core.schedules.spec import (
+    allowed_from,
+    allowed_spec,
+    calendar_from,
+    calendar_spec,
+)
 from onthedot.core.shifting import Shift
 from onthedot.core.states import Status
 
@@ -56,6 +63,8 @@ _UNSAID: Mapping[str, Any] = MappingProxyType(
         "last_at": None,
         "shift": Shift(spread_us=0, jitter_us=0),
         "catching": Catching(age_us=None, most=1_000, rate=50),
+        "calendar": None,
+        "calendar_roll": "skip",
     }
 )
 """What the text of a definition leaves out. Part of the format: these values stay, even if the
@@ -86,6 +95,9 @@ def definition_text(definition: Definition) -> str:
     said = dict(compress(zip(_KEPT, values, strict=False), map(ne, values, _unsaid_values)))
     if definition.schedule is not None:
         said["schedule"] = _schedule_spec(definition.schedule)
+    if definition.calendar is not None:
+        name, version, calendar = definition.calendar
+        said["calendar"] = {"name": name, "version": version, **calendar_spec(calendar)}
     return _text(said)
 
 
@@ -97,6 +109,9 @@ def definition_from(text: str, payload: str) -> Definition:
     values["tags"] = tuple(values["tags"])
     values["shift"] = Shift(*values["shift"])
     values["catching"] = Catching(*values["catching"])
+    if values["calendar"] is not None:
+        spec = values["calendar"]
+        values["calendar"] = NamedCalendar(spec["name"], spec["version"], calendar_from(spec))
     return Definition(payload=payload, **values)
 
 
@@ -123,9 +138,11 @@ def handling_from(text: str, payload: str) -> Handling:
 
 
 def rule_text(rule: Rule) -> str:
-    schedule, end = rule.schedule, None
+    schedule, end, allowed = rule.schedule, None, None
     if isinstance(schedule, Within):
         end, schedule = schedule.end, schedule.base
+    if isinstance(schedule, Allowed):
+        allowed, schedule = schedule, schedule.base
     said: dict[str, Any] = {
         "schedule": to_spec(schedule),
         "lane": rule.lane,
@@ -133,6 +150,8 @@ def rule_text(rule: Rule) -> str:
         "catch_up": rule.catch_up,
         "catch_up_window_us": rule.catch_up_window_us,
     }
+    if allowed is not None:
+        said["calendar"] = allowed_spec(allowed)
     if end is not None:
         said["end"] = end
     if rule.shift is not None:
@@ -144,7 +163,9 @@ def rule_text(rule: Rule) -> str:
 
 def rule_from(text: str) -> Rule:
     values: dict[str, Any] = msgspec.json.decode(text)
-    schedule, end = from_spec(values["schedule"]), values.pop("end", None)
+    base, calendar = from_spec(values["schedule"]), values.pop("calendar", None)
+    schedule = base if calendar is None else allowed_from(base, calendar)
+    end = values.pop("end", None)
     values["schedule"] = schedule if end is None else Within(schedule, end=end)
     values["shift"] = Shift(*values["shift"]) if "shift" in values else None
     values["catching"] = Catching(*values.get("catching", _UNSAID["catching"]))

@@ -27,6 +27,7 @@ from onthedot.core.model import (
     Rule,
     RunRef,
 )
+from onthedot.store.calendars import CalendarVerbs
 from onthedot.store.claims import Finished, Lessee, Peeked, Promoted
 from onthedot.store.contract_time import AuditVerbs, BackfillVerbs
 from onthedot.store.failures import LetterVerbs, OutboxVerbs
@@ -120,6 +121,13 @@ class JobVerbs(Protocol):
         unowned runs end `cancelled`, reason `job deleted`, and held ones are sent a signal.
         Raises NotFound, VersionConflict if `expected` is not the current version, or KeyTaken.
         """
+        ...
+
+    async def remake(
+        self, jobs: Mapping[int, Callable[[Standing], Change | None]], *, now: Instant
+    ) -> list[Job]:
+        """Edit many in one transaction, each as `change` does; returns their new versions. One that
+        is gone, or whose decision is None, is passed over."""
         ...
 
     async def get(self, job: int) -> Job:
@@ -384,6 +392,8 @@ class Store(Protocol):
     def audit(self) -> AuditVerbs: ...
     @property
     def backfills(self) -> BackfillVerbs: ...
+    @property
+    def calendars(self) -> CalendarVerbs: ...
     @property
     def zones(self) -> ZoneVerbs: ...
     @property

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from onthedot.core.model import Job
 from onthedot.core.states import Status, is_over
 from onthedot.errors import (
+    CalendarInUse,
     IdempotencyMismatch,
+    Invalid,
     JobDeleted,
     KeyTaken,
     LeaseLost,
@@ -16,6 +21,7 @@ from onthedot.errors import (
     VersionConflict,
 )
 from onthedot.ids import job_id
+from onthedot.store.calendars import CalendarView
 
 
 def no_such_job(job: int) -> NotFound:
@@ -96,6 +102,47 @@ def version_conflict(current: int, expected: int) -> VersionConflict:
         f"the job has version {current}, not {expected}: somebody edited it meanwhile",
         hint="Read the job again and repeat the edit on what is there now.",
         field="version",
+    )
+
+
+def no_such_calendar(name: str) -> NotFound:
+    return NotFound(
+        f"there is no calendar '{name}'",
+        hint="GET /v1/calendars lists them; PUT makes one.",
+        field="calendar",
+    )
+
+
+def unknown_calendar(name: str) -> Invalid:
+    return Invalid(
+        f"calendar '{name}' does not exist",
+        hint=f"Make it first with PUT /v1/calendars/{name}; GET /v1/calendars lists them.",
+        field="calendar",
+    )
+
+
+def calendar_conflict(name: str, current: int | None, expected: int) -> VersionConflict:
+    if current is None:
+        return VersionConflict(
+            f"there is no calendar '{name}', and you expect version {expected}",
+            hint="It was deleted meanwhile. PUT it without If-Match to make it anew.",
+            field="version",
+        )
+    return VersionConflict(
+        f"calendar '{name}' has version {current}, not {expected}: somebody edited it meanwhile",
+        hint="Read it again and repeat the edit on what is there now.",
+        field="version",
+    )
+
+
+def calendar_in_use(calendar: CalendarView, followers: Sequence[Job]) -> CalendarInUse:
+    named = ", ".join(f"{job.definition.name!r} ({job_id(job.id)})" for job in followers)
+    more = calendar.jobs - len(followers)
+    return CalendarInUse(
+        f"calendar '{calendar.name}' is followed by {named}"
+        + (f" and {more} more" if more else ""),
+        hint="Give these jobs another calendar, or null, first.",
+        field="calendar",
     )
 
 

@@ -12,7 +12,7 @@ from onthedot.store.contract import Store
 
 NOUNS = (
     *("clock", "jobs", "runs", "letters", "outbox", "notes", "nodes", "ledger"),
-    *("audit", "backfills", "zones", "upkeep"),
+    *("audit", "backfills", "calendars", "zones", "upkeep"),
 )
 
 

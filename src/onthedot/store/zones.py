@@ -88,7 +88,9 @@ def zone_of_rule(spec: str) -> str | None:
     read.
     """
     try:
-        zone = _SPEC.decode(spec)["schedule"].get("timezone")
+        said = _SPEC.decode(spec)
+        # An interval has no zone, but its calendar may.
+        zone = said["schedule"].get("timezone") or said.get("calendar", {}).get("timezone")
     except (msgspec.DecodeError, KeyError, AttributeError):
         return None  # its entries are set aside when they are due, and that says so
     return zone if isinstance(zone, str) else None

@@ -1,5 +1,7 @@
 """When a job is due: cron expressions, intervals and more, as pure functions of instants."""
 
+from onthedot.core.schedules.allowed import Allowed, Roll
+from onthedot.core.schedules.calendar import Calendar
 from onthedot.core.schedules.cron import Cron
 from onthedot.core.schedules.every import EVERY_MIN, Every
 from onthedot.core.schedules.fixed_delay import FixedDelay
@@ -17,6 +19,8 @@ from onthedot.core.schedules.words import explain, normal_form
 __all__ = [
     "COUNT_MAX",
     "EVERY_MIN",
+    "Allowed",
+    "Calendar",
     "Coming",
     "Cron",
     "DstGap",
@@ -25,6 +29,7 @@ __all__ = [
     "FixedDelay",
     "Once",
     "Repeat",
+    "Roll",
     "Schedule",
     "Span",
     "Step",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from onthedot.core.instants import INSTANT_MAX, Instant
+from onthedot.core.schedules.allowed import Allowed
 from onthedot.core.schedules.cron import Cron
 from onthedot.core.schedules.every import Every
 from onthedot.core.schedules.repeat import Repeat
@@ -14,14 +15,16 @@ from onthedot.core.schedules.within import Within
 Schedule = Cron | Every | Repeat
 """Those that recur."""
 
-Timetable = Schedule | Within
+Timetable = Schedule | Allowed | Within
 
 COUNT_MAX: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """All from `first` to `last`, both included. `count` of a cron: None above COUNT_MAX."""
+    """All from `first` to `last`, both included. `count` of a cron: None above COUNT_MAX, sooner
+    under a calendar.
+    """
 
     count: int | None
     first: Instant
@@ -37,6 +40,8 @@ def span(
     if isinstance(schedule, Within):
         return span(schedule.base, first, _bounded(schedule, last_at_most), anchor=anchor)
     last = latest(schedule, last_at_most, first=first, anchor=anchor)
+    if isinstance(schedule, Allowed):
+        return Span(schedule.count(first, last, anchor=anchor), first, last)
     if isinstance(schedule, Every):
         return Span((last - first) // schedule.every_us + 1, first, last)
     return Span(schedule.count(first, last, limit=COUNT_MAX), first, last)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from onthedot.core.schedules.allowed import Allowed
+from onthedot.core.schedules.calendar import Calendar
 from onthedot.core.schedules.cron import Cron
 from onthedot.core.schedules.every import Every
 from onthedot.core.schedules.repeat import Repeat, Step
@@ -33,6 +35,25 @@ def from_spec(spec: Mapping[str, str | int]) -> Schedule:
         return _repeat_from(spec)
     extras: dict[str, Any] = {name: spec[name] for name in _CRON_EXTRAS if name in spec}
     return Cron(_as_read(str(spec["cron"])), str(spec["timezone"]), **extras)
+
+
+def calendar_spec(calendar: Calendar) -> dict[str, Any]:
+    return {"exclude": calendar.exclude, "require": calendar.require}
+
+
+def calendar_from(spec: Mapping[str, Any]) -> Calendar:
+    return Calendar(tuple(spec["exclude"]), tuple(spec["require"]))
+
+
+def allowed_spec(allowed: Allowed) -> dict[str, Any]:
+    """What stands beside the spec of its schedule."""
+    said = calendar_spec(allowed.calendar)
+    return {**said, "roll": allowed.roll, "timezone": allowed.timezone}
+
+
+def allowed_from(base: Schedule, spec: Mapping[str, Any]) -> Allowed:
+    """The schedule `base` under what `allowed_spec` said."""
+    return Allowed(base, calendar_from(spec), spec["roll"], spec["timezone"])
 
 
 def _as_read(expression: str) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from onthedot.core.instants import Instant
 
 if TYPE_CHECKING:
+    from onthedot.core.schedules.allowed import Allowed
     from onthedot.core.schedules.span import Schedule
 
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 class Within:
     """Of `base`, only what is due from `start` to `end`, both included; None: no such bound."""
 
-    base: Schedule
+    base: Schedule | Allowed
     start: Instant | None = None
     end: Instant | None = None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from onthedot.ids import Chance, SystemChance
 from onthedot.store.postgres.audit import Audit
 from onthedot.store.postgres.backfills import Backfills
+from onthedot.store.postgres.calendars import Calendars
 from onthedot.store.postgres.clock import Clock
 from onthedot.store.postgres.database import Database, PoolSettings
 from onthedot.store.postgres.jobs import Jobs
@@ -35,6 +36,7 @@ class PostgresStore:
         self.ledger = Ledger(database)
         self.audit = Audit(database)
         self.backfills = Backfills(database)
+        self.calendars = Calendars(database)
         self.zones = Zones(database, self.clock)
         self.upkeep = Upkeep(database)
 

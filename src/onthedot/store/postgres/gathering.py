@@ -11,6 +11,8 @@ from typing import Generic, TypeVar
 
 import asyncpg
 
+from onthedot.errors import Refused
+
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
 
@@ -42,10 +44,10 @@ class Gathering(Generic[Asked, Answer]):
             self._serving = None
 
     async def _serve_group(self, group: list[tuple[Asked, asyncio.Future[Answer]]]) -> None:
-        """Of a group that the database refuses for what is in it, each is served alone."""
+        """Of a group that is refused for what is in it, each is served alone."""
         try:
             answers = await self._serve([asked for asked, _ in group])
-        except asyncpg.PostgresError as error:
+        except (asyncpg.PostgresError, Refused) as error:
             if len(group) == 1:
                 _fail(group, error)
                 return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import asyncpg
@@ -25,8 +26,10 @@ from onthedot.core.model import (
     shard_of,
 )
 from onthedot.core.schedules import FixedDelay
-from onthedot.errors import KeyTaken
+from onthedot.errors import KeyTaken, NotFound
+from onthedot.store.changing import Unchanged, unless_unchanged
 from onthedot.store.codec import definition_text, handling_from
+from onthedot.store.postgres.calendars import use
 from onthedot.store.postgres.chains import keep_chain, lock_chain
 from onthedot.store.postgres.clock import Clock, intern_rules, put_entries, record_ranges
 from onthedot.store.postgres.database import Connection, Database
@@ -98,6 +101,13 @@ class Jobs:
             raise await self._key_taken(wanted[0]) from None
         self._clock.rescan()
         return changed
+
+    async def remake(
+        self, jobs: Mapping[int, Callable[[Standing], Change | None]], *, now: Instant
+    ) -> list[Job]:
+        made = await self._database.transaction(lambda db: _remake(db, jobs, now))
+        self._clock.rescan()
+        return made
 
     async def get(self, job: int) -> Job:
         row = await self._database.row(SQL["jobs.get"], job)
@@ -197,6 +207,7 @@ async def _create(
     rule = await _rule_number(db, job)
     await db.execute(SQL["jobs.insert"], *_row(job, rule, change.entry is not None))
     await _place(db, job, change, rule)
+    await use(db, number, None, definition)
     await keep_answer(db, receipt, job, ())
     return Made(job=job)
 
@@ -233,6 +244,9 @@ async def _create_many(db: Connection, asked: Sequence[tuple[Definition, Instant
         await db.executemany(SQL["runs.insert_waiting"], runs)
     if chains:
         await db.executemany(SQL["chains.put"], chains)
+    for job in jobs:
+        if job.definition.calendar is not None:
+            await use(db, job.id, None, job.definition)
     return jobs
 
 
@@ -262,6 +276,7 @@ async def carry_out(
     shard and the job.
     """
     number = old.id
+    await use(db, number, old.definition, None if change.job is None else change.job.definition)
     await _end_version(db, old, change, armed, now)
     if change.job is None:
         await db.execute(SQL["jobs.delete_cuts"], number)
@@ -275,6 +290,17 @@ async def carry_out(
             await db.execute(SQL[statement], number, lane_of(change.job.definition))
     await _place(db, change.job, change, rule)
     return change.job
+
+
+async def _remake(
+    db: Connection, jobs: Mapping[int, Callable[[Standing], Change | None]], now: Instant
+) -> list[Job]:
+    made = []
+    # Shards in the order of their numbers, as everybody takes them.
+    for number in sorted(jobs, key=lambda number: (shard_of(number), number)):
+        with suppress(NotFound, Unchanged):
+            made.append(await _change(db, number, unless_unchanged(jobs[number]), now, None))
+    return [job for job in made if job is not None]
 
 
 async def _standing(db: Connection, job: Job, horizon: Instant, now: Instant) -> Standing:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from onthedot.ids import Chance, SystemChance
 from onthedot.store.sqlite.audit import Audit
 from onthedot.store.sqlite.backfills import Backfills
+from onthedot.store.sqlite.calendars import Calendars
 from onthedot.store.sqlite.clock import Clock
 from onthedot.store.sqlite.database import Database, FileDatabase, InlineDatabase, connect
 from onthedot.store.sqlite.jobs import Jobs
@@ -33,6 +34,7 @@ class SqliteStore:
         self.ledger = Ledger(database)
         self.audit = Audit(database)
         self.backfills = Backfills(database)
+        self.calendars = Calendars(database)
         self.zones = Zones(database)
         self.upkeep = Upkeep(database)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from onthedot.core import editing
@@ -23,6 +24,8 @@ from onthedot.core.model import (
     rule_of,
 )
 from onthedot.core.states import Status
+from onthedot.errors import NotFound
+from onthedot.store.changing import Unchanged, unless_unchanged
 from onthedot.store.codec import definition_text, handling_from
 from onthedot.store.refusals import (
     idempotency_mismatch,
@@ -31,6 +34,7 @@ from onthedot.store.refusals import (
     version_conflict,
 )
 from onthedot.store.rows import job_of
+from onthedot.store.sqlite.calendars import use
 from onthedot.store.sqlite.chains import chain_of, keep_chain
 from onthedot.store.sqlite.clock import intern_rule
 from onthedot.store.sqlite.database import Database
@@ -62,6 +66,11 @@ class Jobs:
         expected: int | None = None,
     ) -> Job | None:
         return await self._database.write(lambda db: _change(db, job, decide, now, expected))
+
+    async def remake(
+        self, jobs: Mapping[int, Callable[[Standing], Change | None]], *, now: Instant
+    ) -> list[Job]:
+        return await self._database.write(lambda db: _remake(db, jobs, now))
 
     async def get(self, job: int) -> Job:
         return await self._database.read(lambda db: get_job(db, job))
@@ -141,6 +150,7 @@ def _create(
     inserted = db.execute(SQL["jobs.insert"], _columns(job, change, rule)).lastrowid
     assert inserted == number, (inserted, number)
     _place(db, job, change, rule)
+    use(db, number, None, definition)
     keep_answer(db, receipt, job, (), now)
     return Made(job=job)
 
@@ -167,6 +177,8 @@ def _create_many(
         if change.entry is not None:
             entries.append((job.shard, change.entry, number, 1, rule))
         _place_run(db, job, change)
+        if definition.calendar is not None:
+            use(db, number, None, definition)
     db.executemany(SQL["jobs.insert"], rows)
     db.executemany(SQL["clock.put"], sorted(entries))
     return list(range(first, first + len(rows)))
@@ -199,6 +211,7 @@ def _change(
 def carry_out(db: sqlite3.Connection, old: Job, change: Change, now: Instant) -> Job | None:
     """End the old version of a job, and give the new one what it begins with."""
     job = old.id
+    use(db, job, old.definition, None if change.job is None else change.job.definition)
     (armed,) = db.execute(SQL["jobs.armed"], (job,)).fetchone()
     deleted = change.job is None
     ending = {"job": job, "cut": change.cut, "now": now, "deleted": deleted}
@@ -226,6 +239,16 @@ def carry_out(db: sqlite3.Connection, old: Job, change: Change, now: Instant) ->
         db.execute(SQL["jobs.move_waiting"], (job, lane))
     _place(db, change.job, change, rule)
     return change.job
+
+
+def _remake(
+    db: sqlite3.Connection, jobs: Mapping[int, Callable[[Standing], Change | None]], now: Instant
+) -> list[Job]:
+    made = []
+    for number in sorted(jobs):
+        with suppress(NotFound, Unchanged):
+            made.append(_change(db, number, unless_unchanged(jobs[number]), now, None))
+    return [job for job in made if job is not None]
 
 
 def _standing(db: sqlite3.Connection, job: Job, now: Instant) -> Standing:

@@ -35,9 +35,11 @@ create table shard (
   split_until bigint not null
 ) with (fillfactor = 10);
 
+-- A spec may have a calendar in it, which is longer than a btree takes: so the hash is unique.
 create table rule (
   id integer generated always as identity primary key,
-  spec text not null unique
+  spec text not null,
+  exclude using hash (spec with =)
 );
 
 create table job (
@@ -75,6 +77,23 @@ create table job_version (
   primary key (job, version)
 );
 create index job_version_ended on job_version (ended_at);
+
+-- Calendars as they are now; what a version of a job follows is a part of its definition.
+create table calendar (
+  name text primary key,
+  version integer not null,
+  rules text not null,
+  created_at bigint not null,
+  updated_at bigint not null
+);
+
+-- Which version of which calendar the current version of a job follows.
+create table calendar_use (
+  job bigint primary key,
+  calendar text not null,
+  version integer not null
+);
+create index calendar_use_of on calendar_use (calendar, version, job);
 
 -- The clock, as a timing wheel of two levels. One row is up to a thousand entries of one slot of one
 -- shard: near slots are half a second wide, far ones a minute. storage external: compressing

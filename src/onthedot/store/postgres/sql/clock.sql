@@ -83,7 +83,7 @@ insert into rule (spec)
 select spec
 from unnest($1::text[]) as x(spec)
 where not exists (select from rule where rule.spec = x.spec)
-on conflict (spec) do nothing
+on conflict do nothing
 
 -- name: clock.rule_ids
 select spec, id

@@ -46,7 +46,7 @@ select j.id
 from job j
 join rule r on r.id = j.rule
 where j.id > $3 and j.id % 16 = $2 and j.armed
-  and r.spec::jsonb -> 'schedule' ->> 'timezone' = $1
+  and coalesce(r.spec::jsonb -> 'schedule' ->> 'timezone', r.spec::jsonb -> 'calendar' ->> 'timezone') = $1
 order by j.id
 limit $4
 

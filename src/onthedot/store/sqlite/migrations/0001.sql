@@ -51,6 +51,23 @@ create table job_version (
 ) strict, without rowid;
 create index job_version_ended on job_version (ended_at);
 
+-- Calendars as they are now; what a version of a job follows is a part of its definition.
+create table calendar (
+  name text primary key,
+  version integer not null,
+  rules text not null,
+  created_at integer not null,
+  updated_at integer not null
+) strict, without rowid;
+
+-- Which version of which calendar the current version of a job follows.
+create table calendar_use (
+  job integer primary key,
+  calendar text not null,
+  version integer not null
+) strict;
+create index calendar_use_of on calendar_use (calendar, version, job);
+
 -- The clock: one entry for each active version of a recurring job.
 create table clock (
   shard integer not null,

@@ -42,7 +42,7 @@ select j.id
 from job j
 join rule r on r.id = j.rule
 where j.id > :job and j.id % 16 = :shard and j.armed
-  and json_extract(r.spec, '$.schedule.timezone') = :zone
+  and coalesce(json_extract(r.spec, '$.schedule.timezone'), json_extract(r.spec, '$.calendar.timezone')) = :zone
 order by j.id
 limit :limit
 
