@@ -9,11 +9,9 @@ from typing import Any
 import asyncpg
 
 from onthedot.core import editing
-from onthedot.core.backfilling import Manner
 from onthedot.core.editing import Change, Standing
 from onthedot.core.instants import MINUTE, SECOND
 from onthedot.core.model import CALLBACKS, Once, Outcome, RunRef
-from onthedot.core.schedules import zones
 from onthedot.core.states import Status
 from onthedot.errors import (
     JobDeleted,
@@ -32,7 +30,8 @@ from onthedot.store.notes import RunNote
 from onthedot.store.postgres import PostgresStore
 from onthedot.store.postgres.clock import Clock
 from onthedot.store.values import Asked, Delivery, Made, Redriven
-from tests.races.world import DUBAI, FIVE_MINUTES_OFF, PERIOD, World
+from tests.races.verbs_of_time import advance_backfills, backfill, follow, remake
+from tests.races.world import PERIOD, World
 from tests.support.builders import ALL_SHARDS, a_definition, a_receipt, every
 
 Act = Callable[[PostgresStore, World], Awaitable[Any]]
@@ -228,27 +227,6 @@ def settling(trouble: str | None = None, *, after: int | None = None) -> Act:
     return act
 
 
-async def backfill(store: PostgresStore, world: World) -> Any:
-    """Begun and carried on: its runs are made, and go with the job if that is deleted."""
-    dues = [world.now - k * PERIOD // 7 for k in (1, 2)]
-    begun = await store.backfills.begin(world.job.id, dues, Manner(), now=world.now)
-    await store.backfills.advance(limit=SOME, now=world.now)
-    return begun
-
-
-async def advance_backfills(store: PostgresStore, world: World) -> Any:
-    return await store.backfills.advance(limit=SOME, now=world.now)
-
-
-async def remake(store: PostgresStore, world: World) -> Any:
-    """By a node with the new release, in whose process the others act, too."""
-    zones.prefer({DUBAI: FIVE_MINUTES_OFF})
-    try:
-        return await store.zones.remake(limit=SOME, now=world.now)
-    finally:
-        zones.prefer({})
-
-
 async def beat(store: PostgresStore, world: World) -> Any:
     return await store.nodes.beat(world.node, now=world.now)
 
@@ -310,6 +288,7 @@ VERBS = (
         worlds=(*LIVE_JOBS, "paused", *CHAINED),
         may=EDITS,
     ),
+    Verb(name="follow", act=follow, worlds=("held", "overdue"), nth=2),
     Verb(name="enqueue", act=enqueue, worlds=("held", "spent"), may=(NotFound,)),
     Verb(name="enqueue within", act=enqueue_within, worlds=("held",), may=(NotFound,)),
     Verb(name="enqueue later", act=enqueue_later, worlds=("held", "spent"), may=(NotFound,)),

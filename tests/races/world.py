@@ -28,7 +28,7 @@ PERIOD = 600 * SECOND
 TABLES = (
     *("job", "job_version", "near", "far", "cut", "aside", "run", "waiting", "history", "dead"),
     *("redrive", "outbox", "log", "memo", "idempotency", "node", "signal", "rule", "shard"),
-    *("zone", "zone_move", "chain"),
+    *("calendar", "calendar_use", "zone", "zone_move", "chain"),
 )
 
 DUBAI = "Asia/Dubai"

@@ -5,13 +5,32 @@ from __future__ import annotations
 import pytest
 
 from onthedot.core.instants import HOUR, Instant, format_instant, parse_instant
-from onthedot.core.schedules import Allowed, Calendar, Cron, Every, Roll, coming, latest, span
+from onthedot.core.model import NamedCalendar, rule_of
+from onthedot.core.schedules import (
+    Allowed,
+    Calendar,
+    Cron,
+    Every,
+    FixedDelay,
+    Roll,
+    Schedule,
+    Within,
+    coming,
+    latest,
+    span,
+)
 from onthedot.core.schedules.allowed import instants_a_day
 from onthedot.core.schedules.calendar import RULES_MAX
 from onthedot.core.schedules.reading import read_schedule
 from onthedot.core.schedules.terms import Terms
-from onthedot.errors import InvalidCalendar
+from onthedot.core.zoning import zone_in
+from onthedot.errors import Invalid, InvalidCalendar
+from onthedot.store.codec import definition_from, definition_text, rule_from, rule_text
+from onthedot.store.zones import zone_of_rule
+from onthedot.wire.windows import WindowFields, windowed
+from tests.support.builders import a_definition
 
+FAR = "2199-01-01T00:00:00Z"
 BUSINESS = {"require": ["mon-fri"], "exclude": ["12-25", "01-01", "2027-03-29"]}
 
 
@@ -230,5 +249,40 @@ def test_a_calendar_without_rules_or_with_too_many_is_refused() -> None:
 def test_how_many_instants_a_day_may_have(text: str, most: int) -> None:
     found = read_schedule(text, Terms(at("2027-01-01T00:00:00Z") + HOUR))
 
-    assert not hasattr(found, "at")
+    assert isinstance(found, Schedule)
     assert instants_a_day(found) == most
+
+
+def test_a_fixed_delay_follows_no_calendar() -> None:
+    fixed = a_definition(schedule=FixedDelay(60_000_000))
+    named = NamedCalendar("business", 1, a_calendar(**BUSINESS))
+
+    with pytest.raises(Invalid, match="fixed delay has none") as refused:
+        windowed(fixed, WindowFields(calendar="business"), named)
+
+    assert refused.value.field == "calendar"
+
+
+def test_a_definition_and_its_rule_are_read_back_with_their_calendar() -> None:
+    named = NamedCalendar("business", 3, a_calendar(**BUSINESS))
+    definition = a_definition(
+        schedule=Cron.parse("0 9 * * *"), calendar=named, calendar_roll="next", end_at=at(FAR)
+    )
+
+    rule = rule_of(definition)
+
+    assert definition_from(definition_text(definition), definition.payload) == definition
+    assert rule is not None
+    assert rule_from(rule_text(rule)) == rule
+    assert rule.schedule == Within(
+        Allowed(Cron.parse("0 9 * * *"), named.calendar, "next"), end=at(FAR)
+    )
+
+
+def test_an_interval_under_a_calendar_is_due_by_the_zone_of_its_job() -> None:
+    named = NamedCalendar("business", 1, a_calendar(**BUSINESS))
+    definition = a_definition(schedule=Every(HOUR), timezone="Europe/Berlin", calendar=named)
+    rule = rule_of(definition)
+
+    assert rule is not None
+    assert zone_of_rule(rule_text(rule)) == zone_in(definition) == "Europe/Berlin"

@@ -18,7 +18,8 @@ from onthedot.core.schedules.calendar_text import Rule, read_rule
 from onthedot.errors import InvalidCalendar
 
 TEXTS = int(os.environ.get("ONTHEDOT_CRON_TEXTS", "10000"))
-PAIRS = int(os.environ.get("ONTHEDOT_CRON_PAIRS", "60"))
+# A scan of days takes ten times as long as one of minutes.
+PAIRS = int(os.environ.get("ONTHEDOT_CRON_PAIRS", "600")) // 10
 PARTS = 4
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/St_Johns")
 NAMES = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")

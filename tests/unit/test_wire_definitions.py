@@ -207,6 +207,7 @@ def test_a_job_answers_with_every_field_of_the_contract():
         *("tags", "paused", "onFailure", "version", "nextRunAt", "createdAt", "updatedAt"),
         *("startAt", "endAt", "maxRuns", "jitter", "spread", "nextStartAt", "lastRunAt"),
         *("catchUpMaxAge", "catchUpMax", "catchUpRate", "fixedDelay"),
+        *("calendar", "calendarRoll", "calendarVersion"),
     }
     assert answer["nextRunAt"] == "2026-03-01T09:00:00Z"
     assert answer["createdAt"] == "2026-03-01T00:00:00Z"

@@ -10,6 +10,7 @@ from litestar.di import Provide
 from onthedot.api import (
     audit,
     backfills,
+    calendars,
     health,
     jobs,
     letters,
@@ -35,6 +36,7 @@ def build(services: Services) -> Litestar:
     rooms = (
         jobs,
         schedules,
+        calendars,
         runs,
         letters,
         why,

@@ -86,6 +86,29 @@ def cursor_text(place: str, *numbers: int) -> str:
     return urlsafe_b64encode(parts.encode()).rstrip(b"=").decode()
 
 
+def name_after(request: AnyRequest, place: str) -> str:
+    """The name to go on after, in a list that is ordered by names; empty on the first page."""
+    text = _parameter(request, "cursor")
+    if text is None:
+        return ""
+    try:
+        padded = text.encode("ascii") + b"=" * (-len(text) % 4)
+        found, _, name = urlsafe_b64decode(padded).decode("ascii").partition(".")
+    except (NotBase64, ValueError):
+        found, name = "", ""
+    if found != place or not name or name_cursor(place, name) != text:
+        raise Invalid(
+            f"cursor {shown(text)!r} does not belong to this list",
+            hint="Give what the answer before said, as it was, or leave it out to begin again.",
+            field="cursor",
+        )
+    return name
+
+
+def name_cursor(place: str, name: str) -> str:
+    return urlsafe_b64encode(f"{place}.{name}".encode()).rstrip(b"=").decode()
+
+
 def receipt_of(
     request: AnyRequest, body: bytes, answer: Callable[[Job, Sequence[int]], str]
 ) -> Receipt | None:
@@ -113,8 +136,8 @@ def expected_version(request: AnyRequest, in_body: int | None = None) -> int | N
     match = _ETAG.fullmatch(text.strip())
     if match is None or (in_body is not None and int(match[1]) != in_body):
         raise Invalid(
-            f"If-Match {shown(text)!r} is not one version of a job",
-            hint='Send the ETag of the job, such as "3", and no other version in the body.',
+            f"If-Match {shown(text)!r} is not one version",
+            hint='Send the ETag that you were given, such as "3", and no other one in the body.',
             field="If-Match",
         )
     return int(match[1])

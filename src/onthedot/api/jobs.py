@@ -30,6 +30,7 @@ from onthedot.core.editing import Change, Standing
 from onthedot.core.instants import Instant, format_instant
 from onthedot.core.model import Job
 from onthedot.ids import job_id, parse_job_id, run_id
+from onthedot.store.calendars import named
 from onthedot.store.refusals import key_taken
 from onthedot.store.values import Asked, Made
 from onthedot.wire import (
@@ -72,8 +73,10 @@ async def create_job(request: AnyRequest, services: Given) -> Response[bytes]:
     def text(job: Job, _: Sequence[int]) -> str:
         return msgspec.json.encode(_shown(job, now)).decode()
 
+    asked = read(body, JobIn)
+    calendar = await named(services.store, asked.calendar)
     made = await services.store.jobs.create(
-        definition_of(read(body, JobIn), now=now),
+        definition_of(asked, now=now, calendar=calendar),
         now=now,
         receipt=receipt_of(request, body, text),
     )
@@ -113,10 +116,11 @@ async def edit_job(job: FromPath[str], request: AnyRequest, services: Given) -> 
     changes = read(await body_of(request), JobPatch)
     expected = expected_version(request, None if changes.version is UNSET else changes.version)
     dry_run = is_dry_run(request)
+    calendar = await named(services.store, changes.calendar)
 
     def decide(standing: Standing) -> Change:
         old = standing.job
-        definition = patched(old.definition, changes, now=standing.now)
+        definition = patched(old.definition, changes, now=standing.now, calendar=calendar)
         # A repeated pause is no second pause: an edit that changes nothing makes no version.
         if definition == old.definition and expected in (None, old.version):
             raise _Unwritten(old, old)

@@ -30,7 +30,7 @@ _MEANINGS: Final = {
     400: "The body is not a JSON object.",
     401: "The API key is missing or wrong.",
     403: "A page of another site may not write here.",
-    404: "There is no such job or run, or it was deleted.",
+    404: "There is no such thing, or it was deleted.",
     409: "It is there, but not in a state that allows this.",
     413: "The body is larger than 256 KB.",
     422: "A field is wrong: `field` names it, `hint` tells the next step. Nothing was written.",
@@ -62,6 +62,7 @@ _PARAMETERS: Final = {
     "jobId": _parameter("path", "jobId", "The id of a job.", {"type": "string"}),
     "runId": _parameter("path", "runId", "The id of a run.", {"type": "string"}),
     "backfillId": _parameter("path", "backfillId", "The id of a backfill.", {"type": "string"}),
+    "calendarName": _parameter("path", "name", "The name of a calendar.", {"type": "string"}),
     "limit": _parameter(
         "query",
         "limit",
@@ -113,12 +114,13 @@ _PARAMETERS: Final = {
     "ifMatch": _parameter(
         "header",
         "If-Match",
-        "The job's `ETag`: refused with 409 if there is a newer version.",
+        "The `ETag` that you have seen: refused with 409 if there is a newer version.",
         {"type": "string", "examples": ['"3"']},
     ),
 }
 
 
+TAGS: Final = ("Jobs", "Calendars", "Runs", "Dead letters", "Audit", "Server")
 _NOTICE_HEADERS: Final = ("deliveryId", "signature")
 
 
@@ -137,7 +139,7 @@ def document(version: str) -> dict[str, Any]:
         },
         "servers": [{"url": "/"}],
         "security": [{}, {"bearer": []}, {"apiKey": []}],
-        "tags": [{"name": name} for name in ("Jobs", "Runs", "Dead letters", "Audit", "Server")],
+        "tags": [{"name": name} for name in TAGS],
         "paths": paths,
         "webhooks": {"runFailed": {"post": _failure_notice()}},
         "components": {

@@ -1,4 +1,4 @@
-"""The operations that account for time: the audit, and running what never ran."""
+"""The operations of time: calendars, the audit, and running what never ran."""
 
 from __future__ import annotations
 
@@ -7,9 +7,60 @@ from typing import Final
 from onthedot.api.operation import CHANGE, READ, WRITE, Operation
 from onthedot.wire import AuditOut
 from onthedot.wire.backfills import BackfillIn, BackfillList, BackfillPlanned
+from onthedot.wire.calendars import CalendarEditOut, CalendarIn, CalendarList, CalendarOut
 from onthedot.wire.zones import ZoneList
 
 OF_TIME: Final = (
+    Operation(
+        id="putCalendar",
+        method="put",
+        path="/v1/calendars/{name}",
+        tag="Calendars",
+        summary="Make or change a calendar",
+        description="All of its rules: what is left out is gone. Every change is a new version, "
+        "and every job that follows it gets one, too: the first thousand before the answer, the "
+        "others soon after it.",
+        parameters=("calendarName", "ifMatch", "dryRun"),
+        body=CalendarIn,
+        example={"require": ["mon-fri"], "exclude": ["12-25", "01-01"]},
+        answers={
+            200: ("The calendar; with `dryRun`, what would move.", CalendarOut),
+            201: ("The calendar, which is new.", CalendarOut),
+        },
+        or_answer=CalendarEditOut,
+        problems=(*WRITE, 409),
+    ),
+    Operation(
+        id="listCalendars",
+        method="get",
+        path="/v1/calendars",
+        tag="Calendars",
+        summary="List calendars by name",
+        parameters=("limit", "cursor"),
+        answers={200: ("One page.", CalendarList)},
+        problems=(401, 422, 503),
+    ),
+    Operation(
+        id="getCalendar",
+        method="get",
+        path="/v1/calendars/{name}",
+        tag="Calendars",
+        summary="Read a calendar",
+        parameters=("calendarName",),
+        answers={200: ("The calendar; its version is also the `ETag`.", CalendarOut)},
+        problems=READ,
+    ),
+    Operation(
+        id="deleteCalendar",
+        method="delete",
+        path="/v1/calendars/{name}",
+        tag="Calendars",
+        summary="Delete a calendar that no job follows",
+        description="While jobs follow it, it is refused, and they are named.",
+        parameters=("calendarName", "ifMatch"),
+        answers={204: ("Deleted.", None)},
+        problems=(*CHANGE, 422),
+    ),
     Operation(
         id="auditJob",
         method="get",

@@ -325,11 +325,21 @@ def show_job(job: dict[str, Any], *, as_json: bool) -> None:
         ("queue", f"{job.get('queue')}, priority {job.get('priority')}"),
         ("catch-up", str(job.get("catchUp"))),
         *((name, output.moment(job[key])) for name, key in _WINDOW.items() if job.get(key)),
+        *(
+            [("calendar", f"{job['calendar']}, {job['calendarRoll']}")]
+            if job.get("calendar")
+            else ()
+        ),
         ("on failure", str((job.get("onFailure") or {}).get("url") or output.MISSING)),
         ("tags", ", ".join(job.get("tags") or []) or output.MISSING),
         ("version", f"{job.get('version')}, {output.moment(job.get('updatedAt'))}"),
     ]
     output.card(pairs)
+
+
+def _calendar(job: dict[str, Any]) -> list[tuple[str, str]]:
+    name = job.get("calendar")
+    return [("calendar", f"{name}, {job.get('calendarRoll')}")] if name else []
 
 
 def _schedule(job: dict[str, Any]) -> str:

@@ -15,6 +15,7 @@ from onthedot import __version__
 from onthedot.cli import output
 from onthedot.cli.audit import audit
 from onthedot.cli.bench import bench
+from onthedot.cli.calendar import calendar_group
 from onthedot.cli.completion import completion
 from onthedot.cli.config import config_command
 from onthedot.cli.db import db_group
@@ -115,7 +116,7 @@ def cli() -> None:
 
 job_group.add_command(edit)
 for command in (
-    *(serve, demo, job_group, run_group, why, next_command, audit),
+    *(serve, demo, job_group, run_group, calendar_group, why, next_command, audit),
     *(node_group, zone_group, config_command, db_group, bench, completion),
 ):
     cli.add_command(command)

@@ -1,18 +1,22 @@
-"""`onthedot next`: when a schedule is due. Computed here; no server is asked."""
+"""`onthedot next`: when a schedule is due. Computed here; a server is asked only for a calendar."""
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from onthedot.cli import output
-from onthedot.cli.values import clock_rules, instant
+from onthedot.cli.calendar import rules_in
+from onthedot.cli.client import connect, path_of
+from onthedot.cli.values import clock_rules, instant, windows
 from onthedot.clock import SystemClock
 from onthedot.core.instants import Instant, format_instant, parse_instant
 
 if TYPE_CHECKING:
+    from onthedot.core.model import NamedCalendar
     from onthedot.core.schedules import Coming, FixedDelay, Once, Schedule
 
 COUNT_MAX = 10_000
@@ -20,8 +24,12 @@ _NOTES = {
     "dstGap": "its own time is left out when the clocks change",
     "dstOverlapFirst": "its time comes twice: the first",
     "dstOverlapSecond": "its time comes twice: the second",
+    "jitter": "starts later, by jitter",
+    "spread": "starts later, by spread",
+    "last": "the last one",
     "fixedDelay": "each further one is counted from the end of the run before it",
 }
+_WINDOW = ("calendar", "startAt", "endAt", "maxRuns", "jitter", "spread")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -29,6 +37,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 @click.argument("schedule")
 @click.option("--timezone", default="UTC", show_default=True, help="IANA name of the time zone.")
 @clock_rules
+@windows
+@click.option("--server", metavar="URL", help="Where the calendar is, if it is no file.")
 @click.option("--job", help="Key or name of the job, from which H takes its values.")
 @click.option(
     "--after",
@@ -48,27 +58,36 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def next_command(schedule: str, count: int, explain: bool, as_json: bool, **options: Any) -> None:
     """Show when a SCHEDULE is due next: plain English, cron, a duration, an instant.
 
+    A calendar is asked of a server by its name, or read from a file: --calendar @holidays.json.
+
     \b
     Examples:
       onthedot next "*/15 * * * *"
       onthedot next "30 2 * * *" --timezone Europe/Berlin --after 2027-03-27T00:00:00Z
       onthedot next "0 9 * * MON-FRI" --explain --json
       onthedot next "every weekday at 9am" --timezone Europe/Berlin
+      onthedot next "0 18 L * *" --calendar business-days --calendar-roll previous
       onthedot next "15 minutes after the last run"
 
     Of a fixed delay one instant is shown: all others depend on when runs end.
     """
     # The tables of cron and time zones take a moment to load, and only this command needs them.
-    from onthedot.core.schedules import coming, normal_form
     from onthedot.core.schedules import explain as sentence
+    from onthedot.core.schedules import normal_form
 
     now, timezone = SystemClock().now(), str(options["timezone"])
     start = now if options["after"] is None else parse_instant(options["after"], field="--after")
     found = _read(schedule, options, start)
-    dues = coming(found, start, count, anchor=start)
+    dues = _coming(found, options, start, count)
     if as_json:
         texts = [format_instant(due.at) for due in dues]
-        said = {"sentence": sentence(found), "normalised": normal_form(found), "instants": texts}
+        said: dict[str, Any] = {
+            "sentence": sentence(found),
+            "normalised": normal_form(found),
+            "instants": texts,
+        }
+        if any(options[name] is not None for name in _WINDOW):
+            said["coming"] = [_shown(due) for due in dues]
         output.data_json(said if explain else texts)
         return
     if explain:
@@ -101,6 +120,65 @@ def _read(schedule: str, options: dict[str, Any], start: Instant) -> Schedule | 
     )
 
 
+def _coming(
+    schedule: Schedule | Once | FixedDelay, options: dict[str, Any], start: Instant, count: int
+) -> list[Coming]:
+    """Under the calendar and within the window that the options say."""
+    import msgspec
+
+    from onthedot.core.editing import anchor_of, limited
+    from onthedot.core.model import Definition, timetable
+    from onthedot.core.schedules import coming
+    from onthedot.wire.previews import window_marks
+    from onthedot.wire.windows import WindowFields, windowed
+
+    names = {each.encode_name: each.name for each in msgspec.structs.fields(WindowFields)}
+    said = {names[key]: value for key, value in options.items() if key in names}
+    given = WindowFields(**{name: value for name, value in said.items() if value is not None})
+    blank = Definition(name="", schedule=schedule, timezone=options["timezone"])
+    definition = windowed(blank, given, _calendar(options))
+    anchor = anchor_of(definition, start)
+    definition = limited(definition, anchor, start)
+    dues = coming(timetable(definition) or schedule, start, count, anchor=anchor)
+    return [
+        due._replace(marks=due.marks + window_marks(definition, due.at, anchor)) for due in dues
+    ]
+
+
+def _calendar(options: dict[str, Any]) -> NamedCalendar | None:
+    from onthedot.core.model import NamedCalendar
+    from onthedot.wire.calendars import CalendarIn, calendar_of
+    from onthedot.wire.reading import read
+
+    name = options["calendar"]
+    if name is None:
+        return None
+    if name.startswith("@"):
+        rules = rules_in(name[1:], "--calendar")
+    else:
+        found = connect(options["server"]).get(path_of("calendars", name))
+        rules = {kind: found[kind] for kind in ("exclude", "require")}
+    return NamedCalendar(name, 1, calendar_of(read(json.dumps(rules).encode(), CalendarIn)))
+
+
+def _shown(due: Coming) -> dict[str, Any]:
+    return {
+        "at": format_instant(due.at),
+        "nominal": format_instant(due.nominal),
+        "marks": list(due.marks),
+        "skipped": due.skipped,
+    }
+
+
+def _notes(due: Coming) -> list[str]:
+    notes = [_NOTES[mark] for mark in due.marks if mark != "calendar"]
+    if "calendar" in due.marks:
+        notes.insert(0, f"moved from {format_instant(due.nominal)}")
+    if due.skipped != 0:
+        notes.append(f"{'many' if due.skipped is None else due.skipped} before it have no run")
+    return notes
+
+
 def _row(due: Coming, timezone: str, now: Instant) -> tuple[str, ...]:
     from onthedot.core.schedules.zones import zone_named
 
@@ -111,6 +189,5 @@ def _row(due: Coming, timezone: str, now: Instant) -> tuple[str, ...]:
         f"{local:%a %Y-%m-%d %H:%M:%S %Z}",
         format_instant(due.at),
         output.relative(due.at, now),
-        ", ".join(_NOTES[mark] for mark in due.marks)
-        or ("the clocks change on this day" if changed else ""),
+        ", ".join(_notes(due)) or ("the clocks change on this day" if changed else ""),
     )

@@ -45,7 +45,7 @@ def payload(_ctx: click.Context, param: click.Parameter, value: str | None) -> t
     if value is None:
         return None
     option = param.opts[0]
-    text = _file(option, value[1:]) if value.startswith("@") else value
+    text = text_of(option, value[1:]) if value.startswith("@") else value
     try:
         found = json.loads(text, parse_constant=_no_constant)
         json.dumps(found, allow_nan=False)  # 1e999 is read as infinity, which no JSON can say
@@ -75,7 +75,7 @@ def clock_rules(command: F) -> F:
 
 
 def windows(command: F) -> F:
-    """From when to when a schedule holds, and how exactly it is followed."""
+    """From when to when and on which days a schedule holds, and how exactly it is followed."""
     for option in reversed(
         (
             click.option(
@@ -105,6 +105,13 @@ def windows(command: F) -> F:
                 metavar="DURATION",
                 help="The job starts up to so much later, always by the same offset.",
             ),
+            click.option("--calendar", metavar="NAME", help="Due only when it allows it."),
+            click.option(
+                "--calendar-roll",
+                "calendarRoll",
+                type=click.Choice(["skip", "next", "previous"]),
+                help="Where to what it does not allow moves, by days.  [default: skip]",
+            ),
         )
     ):
         command = option(command)
@@ -123,7 +130,8 @@ def remote(command: F) -> F:
     )(command)
 
 
-def _file(option: str, name: str) -> str:
+def text_of(option: str, name: str) -> str:
+    """What is in a file; `-` is standard input."""
     try:
         return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -20,10 +20,11 @@ from onthedot.core import editing
 from onthedot.core.declared import Declared
 from onthedot.core.editing import Change, Standing
 from onthedot.core.instants import Instant
-from onthedot.core.model import Definition, Job
+from onthedot.core.model import Definition, Job, NamedCalendar
 from onthedot.errors import CannotStart, KeyTaken, OnthedotError
 from onthedot.ids import job_id
 from onthedot.observe.events import log, warn
+from onthedot.store.calendars import named
 from onthedot.store.contract import Store
 from onthedot.wire.definitions import definition_of
 from onthedot.wire.jobs import JobIn
@@ -39,7 +40,9 @@ async def declare(
     ours: list[int] = []
     taken: list[str] = []
     for job in jobs:
-        came, number, key = await _bring(store, _definition(job, app, clock.now()), clock.now())
+        calendar = await named(store, job.get("calendar"))
+        definition = _definition(job, app, clock.now(), calendar)
+        came, number, key = await _bring(store, definition, clock.now())
         counts[came] += 1
         if came is _Came.TAKEN:
             warn("app.key_taken", app=app, key=key)
@@ -89,9 +92,12 @@ async def _bring(store: Store, definition: Definition, now: Instant) -> tuple[_C
     return _Came.CHANGED if changed else _Came.UNCHANGED, found.id, key
 
 
-def _definition(job: Mapping[str, Any], app: str, now: Instant) -> Definition:
+def _definition(
+    job: Mapping[str, Any], app: str, now: Instant, calendar: NamedCalendar | None
+) -> Definition:
     try:
-        return definition_of(read(msgspec.json.encode(job), JobIn), now=now)
+        asked = read(msgspec.json.encode(job), JobIn)
+        return definition_of(asked, now=now, calendar=calendar)
     except (OnthedotError, TypeError) as error:
         raise CannotStart(
             f"{app} declares '{job.get('name')}' wrongly: {error}",

@@ -126,8 +126,6 @@ class Incarnation:
         janitor = Janitor(store, clock, member, kit.retention_us, self._unowned)
         janitor.on_change = self._share_anew
         auditor = Auditor(store, clock)
-        backfiller = Backfiller(store, clock, self._unowned)
-        follower = Follower(store, clock, self.scheduler.loop.nudge)
         zonekeeper.on_moves = self._clock_changed
         self._zonekeeper = zonekeeper
         loops = {
@@ -145,8 +143,8 @@ class Incarnation:
             "janitor": [
                 Loop("janitor", janitor.watch, clock),
                 Loop("pruning", janitor.prune, clock, sleep_s_max=PRUNE_S),
-                Loop("backfill", backfiller.step, clock),
-                Loop("calendars", follower.step, clock),
+                Loop("backfill", Backfiller(store, clock, self._unowned).step, clock),
+                Loop("calendars", Follower(store, clock, self._clock_changed).step, clock),
                 Loop("audit", auditor.step, clock, sleep_s_max=ROUND_S),
             ],
         }

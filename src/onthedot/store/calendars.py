@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
@@ -14,6 +15,7 @@ from onthedot.core.instants import Instant
 from onthedot.core.model import Job, NamedCalendar
 from onthedot.core.schedules import Calendar
 from onthedot.core.schedules.spec import calendar_from, calendar_spec
+from onthedot.errors import NotFound
 
 if TYPE_CHECKING:
     from onthedot.store.contract import Store
@@ -98,6 +100,15 @@ class CalendarVerbs(Protocol):
     async def delete(self, name: str, *, expected: int | None = None) -> None:
         """Forget it. Raises NotFound, VersionConflict, or CalendarInUse while jobs follow it."""
         ...
+
+
+async def named(store: Store, name: object) -> NamedCalendar | None:
+    """The calendar of this name, if a request has one at all and there is one so called."""
+    if not isinstance(name, str):
+        return None
+    with suppress(NotFound):
+        return (await store.calendars.get(name)).named
+    return None
 
 
 async def take_over(store: Store, *, now: Instant) -> tuple[int, bool]:

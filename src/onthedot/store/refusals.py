@@ -9,7 +9,6 @@ from onthedot.core.states import Status, is_over
 from onthedot.errors import (
     CalendarInUse,
     IdempotencyMismatch,
-    Invalid,
     JobDeleted,
     KeyTaken,
     LeaseLost,
@@ -109,15 +108,6 @@ def no_such_calendar(name: str) -> NotFound:
     return NotFound(
         f"there is no calendar '{name}'",
         hint="GET /v1/calendars lists them; PUT makes one.",
-        field="calendar",
-    )
-
-
-def unknown_calendar(name: str) -> Invalid:
-    return Invalid(
-        f"calendar '{name}' does not exist",
-        hint=f"Make it first with PUT /v1/calendars/{name}; GET /v1/calendars lists them.",
-        field="calendar",
     )
 
 
@@ -142,7 +132,6 @@ def calendar_in_use(calendar: CalendarView, followers: Sequence[Job]) -> Calenda
         f"calendar '{calendar.name}' is followed by {named}"
         + (f" and {more} more" if more else ""),
         hint="Give these jobs another calendar, or null, first.",
-        field="calendar",
     )
 
 

@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 
 from onthedot.core.durations import format_duration, parse_duration
 from onthedot.core.instants import DAY, Instant, parse_instant
-from onthedot.core.model import Backoff, Definition
+from onthedot.core.model import Backoff, Definition, NamedCalendar
 from onthedot.errors import Invalid
 from onthedot.wire.jobs import BackoffIn, JobFields, JobIn, JobPatch, OnFailureIn
 from onthedot.wire.reading import payload_text
@@ -22,8 +22,10 @@ TIMEOUT_MAX: Final = DAY
 WAIT_MAX: Final = 30 * DAY
 
 
-def definition_of(job: JobIn, *, now: Instant) -> Definition:
-    """The definition of a new job, or a refusal that names the field."""
+def definition_of(job: JobIn, *, now: Instant, calendar: NamedCalendar | None = None) -> Definition:
+    """The definition of a new job, or a refusal that names the field. `calendar` is the one that it
+    names, if there is one of this name.
+    """
     if given_or_none(job.handler_url) is None and given_or_none(job.handler) is None:
         raise Invalid(
             "handlerUrl is missing",
@@ -33,12 +35,18 @@ def definition_of(job: JobIn, *, now: Instant) -> Definition:
     blank = Definition(name=job.name)
     if job.guarantee == "at_most_once":
         blank = replace(blank, retries=0)
-    return _with(blank, job, now=now)
+    return _with(blank, job, now, calendar)
 
 
-def patched(definition: Definition, patch: JobPatch, *, now: Instant) -> Definition:
+def patched(
+    definition: Definition,
+    patch: JobPatch,
+    *,
+    now: Instant,
+    calendar: NamedCalendar | None = None,
+) -> Definition:
     """The definition after an edit: what the patch does not name stays."""
-    return _with(definition, patch, now=now)
+    return _with(definition, patch, now, calendar)
 
 
 def trigger_due(trigger: TriggerIn, *, now: Instant) -> Instant:
@@ -67,11 +75,13 @@ def triggers(many: TriggerManyIn, *, now: Instant) -> list[tuple[Instant, str | 
     return asked
 
 
-def _with(old: Definition, given: JobIn | JobPatch, *, now: Instant) -> Definition:
+def _with(
+    old: Definition, given: JobIn | JobPatch, now: Instant, calendar: NamedCalendar | None
+) -> Definition:
     changes = {**_labels(given), **_policies(old, given)}
     if given.payload is not UNSET:
         changes["payload"] = payload_text(given.payload)
-    definition = scheduled(replace(old, **changes), given, now=now)
+    definition = scheduled(replace(old, **changes), given, now=now, calendar=calendar)
     _refuse_broken_promise(definition)
     return definition
 

@@ -17,6 +17,7 @@ from onthedot.core.schedules import (
     FixedDelay,
     Once,
     Repeat,
+    Roll,
     explain,
     normal_form,
 )
@@ -159,6 +160,12 @@ class JobOut(Struct, kw_only=True, frozen=True, rename="camel"):
     max_runs: int | None
     jitter: Seconds
     spread: Seconds
+    calendar: str | None
+    calendar_roll: Roll
+    calendar_version: Annotated[
+        int | None,
+        Meta(description="The version of the calendar that the job follows."),
+    ]
     timeout: Seconds
     retries: int
     backoff: BackoffOut
@@ -232,6 +239,9 @@ def job_out(job: Job, job_id: str, *, now: Instant) -> JobOut:
         max_runs=d.max_runs,
         jitter=seconds(d.shift.jitter_us),
         spread=seconds(d.shift.spread_us),
+        calendar=None if d.calendar is None else d.calendar.name,
+        calendar_roll=d.calendar_roll,
+        calendar_version=None if d.calendar is None else d.calendar.version,
         timeout=seconds(d.timeout_us),
         retries=d.retries,
         backoff=_backoff_out(d.backoff),

@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from onthedot.core.chaining import first_due
 from onthedot.core.editing import anchor_of, limited
 from onthedot.core.instants import Instant, format_instant, parse_instant
-from onthedot.core.model import Definition, Job, timetable
+from onthedot.core.model import Definition, Job, NamedCalendar, timetable
 from onthedot.core.schedules import Coming, FixedDelay, Within, coming, explain, normal_form
 from onthedot.core.schedules.preview import Mark
 from onthedot.errors import Invalid
@@ -45,9 +45,10 @@ class PreviewIn(ScheduleFields, kw_only=True, forbid_unknown_fields=True, rename
     count: Count | UnsetType = UNSET
 
 
-class ComingOut(Struct, kw_only=True, frozen=True, rename="camel"):
-    """`nominal` is when it is due, `at` when it may start. They differ for a job that is there and
-    has jitter or spread; what another job's offsets would be is not known before it is made.
+class ComingOut(Struct, kw_only=True, frozen=True, rename="camel", omit_defaults=True):
+    """`nominal` is the instant that the schedule names, `at` when it may start. They differ where a
+    calendar has moved it, and for a job that is there and has jitter or spread; what another job's
+    offsets would be is not known before it is made.
     """
 
     at: InstantText
@@ -56,12 +57,21 @@ class ComingOut(Struct, kw_only=True, frozen=True, rename="camel"):
         tuple[Mark, ...],
         Meta(
             description="`dstGap`: makes up for times that a change of the clocks leaves out. "
-            "`dstOverlapFirst`, `dstOverlapSecond`: in an hour that comes twice. `jitter`, "
-            "`spread`: these move its start to later. `last`: `endAt` or `maxRuns` allows no more. "
+            "`dstOverlapFirst`, `dstOverlapSecond`: in an hour that comes twice. `calendar`: moved "
+            "to a day that the calendar allows. `jitter`, `spread`: these move its start to later. "
+            "`last`: `endAt` or `maxRuns` allows no more. "
             "`fixedDelay`: each further one is counted from the end of the run before it, so that "
             "no other can be told."
         ),
     ]
+    skipped: Annotated[
+        int | None,
+        Meta(
+            description="Instants of the schedule, since the one before, that have no run of their "
+            "own: the calendar leaves them out, or moves them onto this one. Null: too many to "
+            "count. Left out: none."
+        ),
+    ] = 0
 
 
 class PreviewOut(Struct, kw_only=True, frozen=True, rename="camel"):
@@ -73,11 +83,14 @@ class PreviewOut(Struct, kw_only=True, frozen=True, rename="camel"):
     instants: list[ComingOut]
 
 
-def preview_of(asked: PreviewIn, *, now: Instant) -> PreviewOut:
+def preview_of(
+    asked: PreviewIn, *, now: Instant, calendar: NamedCalendar | None = None
+) -> PreviewOut:
     """An interval without a start of its own is counted from `after`."""
     text = given_or_none(asked.after)
     after = now if text is None else parse_instant(text, field="after")
-    definition = scheduled(Definition(name=given_or_none(asked.job) or ""), asked, now=after)
+    blank = Definition(name=given_or_none(asked.job) or "")
+    definition = scheduled(blank, asked, now=after, calendar=calendar)
     if definition.schedule is None:
         raise Invalid(
             "there is no schedule to show",
@@ -103,12 +116,13 @@ def preview_out(
     else:
         dues = coming(timetable(definition) or schedule, after, count, anchor=anchor)
     for each in dues:
-        offset = 0 if job is None else definition.shift.of(job.id, each.nominal)
+        offset = 0 if job is None else definition.shift.of(job.id, each.at)
         instants.append(
             ComingOut(
                 at=format_instant(each.at + offset),
                 nominal=format_instant(each.nominal),
-                marks=each.marks + _marks(definition, each.nominal, anchor),
+                marks=each.marks + window_marks(definition, each.at, anchor),
+                skipped=each.skipped,
             )
         )
     return PreviewOut(
@@ -125,7 +139,8 @@ def _first_link(definition: Definition, after: Instant, job: Job | None) -> list
     return [] if due is None or due <= after else [Coming(due, due, ("fixedDelay",))]
 
 
-def _marks(definition: Definition, due: Instant, anchor: Instant) -> tuple[Mark, ...]:
+def window_marks(definition: Definition, due: Instant, anchor: Instant) -> tuple[Mark, ...]:
+    """What a due instant's window says of it."""
     found: list[Mark] = []
     if definition.shift.jitter_us:
         found.append("jitter")

@@ -32,6 +32,7 @@ SET_BY_SERVER: Final = frozenset(
         "nextRunAt",
         "nextStartAt",
         "lastRunAt",
+        "calendarVersion",
         "createdAt",
         "updatedAt",
     }

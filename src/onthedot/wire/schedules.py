@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 from onthedot.core.durations import parse_duration
 from onthedot.core.editing import refuse_without_instant
 from onthedot.core.instants import INSTANT_MAX, Instant, parse_instant
-from onthedot.core.model import Definition, Schedule, timetable
+from onthedot.core.model import Definition, NamedCalendar, Schedule, timetable
 from onthedot.core.schedules import (
     Cron,
     Every,
@@ -52,7 +52,13 @@ class ScheduleFields(WindowFields, kw_only=True, forbid_unknown_fields=True, ren
     dst_overlap: f.DstOverlapField | UnsetType | None = UNSET
 
 
-def scheduled(labelled: Definition, given: ScheduleFields, *, now: Instant) -> Definition:
+def scheduled(
+    labelled: Definition,
+    given: ScheduleFields,
+    *,
+    now: Instant,
+    calendar: NamedCalendar | None = None,
+) -> Definition:
     """The definition with the schedule of the request: the one given, none if taken away, else what
     there was.
 
@@ -80,7 +86,7 @@ def scheduled(labelled: Definition, given: ScheduleFields, *, now: Instant) -> D
         new = replace(labelled, schedule=moved)
     if not isinstance(new.schedule, Cron | Repeat):
         _refuse_rules_without_clock(given)
-    new = windowed(new, given)
+    new = windowed(new, given, calendar)
     if timetable(new) != timetable(labelled) or _is_new_chain(labelled, new):
         _refuse_without_instant(new, given, now)
     return new
@@ -184,7 +190,7 @@ def _refuse_without_instant(definition: Definition, given: ScheduleFields, now: 
     try:
         refuse_without_instant(definition, now=now)
     except Invalid as error:
-        if error.field == "endAt":
+        if error.field in ("endAt", "calendar"):
             raise
         if isinstance(given.schedule, str):
             error.field = "schedule"

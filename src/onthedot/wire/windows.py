@@ -1,16 +1,20 @@
-"""From when to when, how often and how exactly a schedule is followed, and what is caught up."""
+"""From when to when, on which days, how often and how exactly a schedule is followed, and what is
+caught up.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
 from onthedot.core.durations import format_duration, parse_duration
 from onthedot.core.instants import DAY, parse_instant
-from onthedot.core.model import Catching, Definition, Once
-from onthedot.core.schedules import FixedDelay
+from onthedot.core.model import Catching, Definition, NamedCalendar, Once
+from onthedot.core.schedules import Every, FixedDelay, Schedule
+from onthedot.core.schedules.allowed import ROLLED_PER_DAY_MAX, instants_a_day
+from onthedot.core.schedules.calendar import unknown_calendar
 from onthedot.core.shifting import NO_SHIFT, Shift
 from onthedot.errors import Invalid
 from onthedot.wire.fields import about
@@ -23,6 +27,8 @@ CATCH_UP_RATE_MAX: Final = 1_000
 _NO_WINDOW: Final[dict[str, Any]] = {
     **dict.fromkeys(("start_at", "end_at", "max_runs", "last_at")),
     "shift": NO_SHIFT,
+    "calendar": None,
+    "calendar_roll": "skip",
 }
 _DURATION: Final = "a number of seconds or an ISO 8601 duration such as 'PT5M'"
 _INSTANT: Final = "an RFC 3339 instant such as '2027-01-31T09:30:00Z', or null"
@@ -68,6 +74,25 @@ Spread = Annotated[
         examples=[300, "PT15M"],
     ),
 ]
+CalendarField = Annotated[
+    str,
+    about(
+        "The name of a calendar: what is due is due on days and at hours that it allows, in the "
+        "zone of the job. Null: none.",
+        "the name of a calendar, or null",
+        examples=["business-days"],
+    ),
+]
+CalendarRoll = Annotated[
+    Literal["skip", "next", "previous"],
+    about(
+        "What becomes of an instant that the calendar does not allow: it is left out, or it moves "
+        "to the nearest later or earlier day, at most 62 days away, on which its time of day is "
+        "allowed. Several that come to one instant are one run.",
+        "'skip', 'next' or 'previous'",
+        default="skip",
+    ),
+]
 CatchUpMaxAge = Annotated[
     float | str,
     about("What is older is never caught up. Null: however old.", _DURATION, examples=["P1D"]),
@@ -102,10 +127,16 @@ class WindowFields(Struct, kw_only=True, forbid_unknown_fields=True, rename="cam
     max_runs: MaxRuns | UnsetType | None = UNSET
     jitter: Jitter | UnsetType = UNSET
     spread: Spread | UnsetType = UNSET
+    calendar: CalendarField | UnsetType | None = UNSET
+    calendar_roll: CalendarRoll | UnsetType = UNSET
 
 
-def windowed(definition: Definition, given: WindowFields) -> Definition:
-    """The definition with what the request says of its window; the rest stays."""
+def windowed(
+    definition: Definition, given: WindowFields, calendar: NamedCalendar | None = None
+) -> Definition:
+    """The definition with what the request says of its window; the rest stays. `calendar` is the
+    one that it names, if there is one of this name.
+    """
     changes: dict[str, Any] = {}
     for name, field in (("start_at", "startAt"), ("end_at", "endAt")):
         said = getattr(given, name)
@@ -119,13 +150,18 @@ def windowed(definition: Definition, given: WindowFields) -> Definition:
         spread = _shift(given.spread, "spread")
     if not isinstance(given.jitter, UnsetType):
         jitter = _shift(given.jitter, "jitter")
+    changes |= _calendar(given, calendar)
     new = replace(definition, shift=Shift(spread, jitter), **changes)
     _refuse_empty(new)
     _refuse_without_recurrence(new, given)
+    if not _recurs(new):
+        return replace(new, **_NO_WINDOW)
     if isinstance(new.schedule, FixedDelay):
         _refuse_shifts(given)
-        new = replace(new, shift=NO_SHIFT)
-    return new if _recurs(new) else replace(new, **_NO_WINDOW)
+        _refuse_calendar(new)
+        return replace(new, shift=NO_SHIFT)
+    _refuse_roll(new)
+    return new
 
 
 def catching_of(old: Catching, given: Any) -> Catching:
@@ -138,6 +174,56 @@ def catching_of(old: Catching, given: Any) -> Catching:
     bounds = {"most": given.catch_up_max, "rate": given.catch_up_rate}
     changes |= {name: said for name, said in bounds.items() if not isinstance(said, UnsetType)}
     return old._replace(**changes)
+
+
+def _calendar(given: WindowFields, calendar: NamedCalendar | None) -> dict[str, Any]:
+    changes: dict[str, Any] = {}
+    if given.calendar is None:
+        changes = {"calendar": None, "calendar_roll": "skip"}
+    elif not isinstance(given.calendar, UnsetType):
+        if calendar is None:
+            raise unknown_calendar(given.calendar)
+        changes["calendar"] = calendar
+    if not isinstance(given.calendar_roll, UnsetType):
+        changes["calendar_roll"] = given.calendar_roll
+    return changes
+
+
+def _refuse_calendar(definition: Definition) -> None:
+    if definition.calendar is not None or definition.calendar_roll != "skip":
+        raise Invalid(
+            "a calendar is for instants that are known ahead, and a fixed delay has none",
+            hint="Leave calendar out, or give the job a cronExpr or every.",
+            field="calendar",
+        )
+
+
+def _refuse_roll(definition: Definition) -> None:
+    """An instant can be moved where there is a calendar, and where it has a time of day."""
+    if definition.calendar_roll == "skip":
+        return
+    said = f"calendarRoll is '{definition.calendar_roll}'"
+    if definition.calendar is None:
+        raise Invalid(
+            f"{said}, and the job has no calendar",
+            hint="Give the job a calendar, or leave calendarRoll out.",
+            field="calendarRoll",
+        )
+    schedule = definition.schedule
+    assert isinstance(schedule, Schedule), definition
+    if isinstance(schedule, Every):
+        raise Invalid(
+            f"{said}, and every counts elapsed time, which keeps no time of day",
+            hint="Use calendarRoll 'skip', or a cronExpr.",
+            field="calendarRoll",
+        )
+    if instants_a_day(schedule) > ROLLED_PER_DAY_MAX:
+        raise Invalid(
+            f"{said}, and the schedule may have {instants_a_day(schedule)} instants a day, more "
+            f"than {ROLLED_PER_DAY_MAX}",
+            hint="Use calendarRoll 'skip', or a schedule with fewer instants.",
+            field="calendarRoll",
+        )
 
 
 def _shift(value: object, field: str) -> int:
@@ -171,6 +257,8 @@ def _refuse_without_recurrence(definition: Definition, given: WindowFields) -> N
         "maxRuns": given.max_runs,
         "jitter": given.jitter,
         "spread": given.spread,
+        "calendar": given.calendar,
+        "calendarRoll": None if given.calendar_roll == "skip" else given.calendar_roll,
     }.items():
         if said:
             raise Invalid(

@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 
 from onthedot.core.schedules.calendar_text import Stretch, Weekly, Yearly, read_rule
 from onthedot.core.schedules.wall import DAY_S
-from onthedot.errors import InvalidCalendar
+from onthedot.errors import Invalid, InvalidCalendar
 
 RULES_MAX: Final = 1_000
 TEXT_MAX: Final = 16_384
@@ -27,7 +27,8 @@ ROLL_DAYS_MAX: Final = 62
 _EPOCH: Final = date(1970, 1, 1).toordinal()
 _DAY_LAST: Final = date(2200, 3, 31).toordinal() - _EPOCH
 _DAYS_MAX: Final = 10_000
-_KEPT_MAX: Final = 4_096
+_KEPT_MAX: Final = 1_024
+_NAME_SHOWN: Final = 100
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -76,10 +77,26 @@ class Calendar:
     @property
     def days(self) -> Days:
         if self._days is None:
-            made = _made(self.exclude, self.require)
+            made = Days(self.exclude, self.require)
             object.__setattr__(self, "_days", made)
             return made
         return self._days
+
+
+@lru_cache(maxsize=64)
+def shared_calendar(exclude: tuple[str, ...], require: tuple[str, ...]) -> Calendar:
+    """A calendar whose rules are known to be valid. Many jobs share few of them, with all that is
+    worked out about their days.
+    """
+    return Calendar(exclude, require)
+
+
+def unknown_calendar(name: str) -> Invalid:
+    return Invalid(
+        f"calendar {name[:_NAME_SHOWN]!r} does not exist",
+        hint="Make it first with PUT /v1/calendars/{name}; GET /v1/calendars lists them.",
+        field="calendar",
+    )
 
 
 class Days:
@@ -222,12 +239,6 @@ def _keep(kept: dict[K, V], key: K, value: V) -> None:
 
 def _has(hours: Hours, second: int) -> bool:
     return any(start <= second < end for start, end in hours)
-
-
-@lru_cache(maxsize=256)
-def _made(exclude: tuple[str, ...], require: tuple[str, ...]) -> Days:
-    """Many jobs share few calendars."""
-    return Days(exclude, require)
 
 
 def _read(texts: Sequence[str], name: str) -> tuple[str, ...]:

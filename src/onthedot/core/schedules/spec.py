@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from onthedot.core.schedules.allowed import Allowed
-from onthedot.core.schedules.calendar import Calendar
+from onthedot.core.schedules.calendar import Calendar, shared_calendar
 from onthedot.core.schedules.cron import Cron
 from onthedot.core.schedules.every import Every
 from onthedot.core.schedules.repeat import Repeat, Step
@@ -42,7 +42,7 @@ def calendar_spec(calendar: Calendar) -> dict[str, Any]:
 
 
 def calendar_from(spec: Mapping[str, Any]) -> Calendar:
-    return Calendar(tuple(spec["exclude"]), tuple(spec["require"]))
+    return shared_calendar(tuple(spec["exclude"]), tuple(spec["require"]))
 
 
 def allowed_spec(allowed: Allowed) -> dict[str, Any]:

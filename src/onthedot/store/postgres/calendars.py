@@ -5,6 +5,7 @@ from __future__ import annotations
 from onthedot.core.instants import Instant
 from onthedot.core.model import Definition, Job
 from onthedot.core.schedules import Calendar
+from onthedot.core.schedules.calendar import unknown_calendar
 from onthedot.store.calendars import NAMED_MAX, Behind, CalendarView, rules_text
 from onthedot.store.postgres.database import Connection, Database
 from onthedot.store.postgres.statements import SQL
@@ -12,7 +13,6 @@ from onthedot.store.refusals import (
     calendar_conflict,
     calendar_in_use,
     no_such_calendar,
-    unknown_calendar,
 )
 from onthedot.store.rows import job_of
 
@@ -73,15 +73,16 @@ async def _put(
     if row is None and expected is None:
         # It was there when we wanted to make it, and was deleted before we had it.
         return await _put(db, name, calendar, now, expected)
-    if row is None or (expected is not None and row[1] != expected):
-        raise calendar_conflict(name, None if row is None else row[1], expected or 0)
-    if row[2] != rules:
-        await db.execute(SQL["calendars.update"], name, row[1] + 1, rules, now)
+    if row is None or (expected is not None and row[0] != expected):
+        raise calendar_conflict(name, None if row is None else row[0], expected or 0)
+    version, kept = row
+    if kept != rules:
+        await db.execute(SQL["calendars.update"], name, version + 1, rules, now)
     return CalendarView.of(await db.fetchrow(SQL["calendars.get"], name))
 
 
 async def _delete(db: Connection, name: str, expected: int | None) -> None:
-    if await db.fetchrow(SQL["calendars.lock"], name) is None:
+    if await db.fetchrow(SQL["calendars.lock_to_delete"], name) is None:
         raise no_such_calendar(name)
     # In a statement after the lock: jobs that were about to follow it have done so, or wait.
     found = CalendarView.of(await db.fetchrow(SQL["calendars.get"], name))

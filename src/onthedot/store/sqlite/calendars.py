@@ -7,12 +7,12 @@ import sqlite3
 from onthedot.core.instants import Instant
 from onthedot.core.model import Definition, Job
 from onthedot.core.schedules import Calendar
+from onthedot.core.schedules.calendar import unknown_calendar
 from onthedot.store.calendars import NAMED_MAX, Behind, CalendarView, rules_text
 from onthedot.store.refusals import (
     calendar_conflict,
     calendar_in_use,
     no_such_calendar,
-    unknown_calendar,
 )
 from onthedot.store.rows import job_of
 from onthedot.store.sqlite.database import Database
@@ -68,13 +68,13 @@ def _put(
     db: sqlite3.Connection, name: str, calendar: Calendar, now: Instant, expected: int | None
 ) -> CalendarView:
     row = db.execute(SQL["calendars.lock"], (name,)).fetchone()
-    if expected is not None and (row is None or row[1] != expected):
-        raise calendar_conflict(name, None if row is None else row[1], expected)
+    if expected is not None and (row is None or row[0] != expected):
+        raise calendar_conflict(name, None if row is None else row[0], expected)
     said = {"name": name, "rules": rules_text(calendar), "now": now}
     if row is None:
         db.execute(SQL["calendars.insert"], said)
-    elif row[2] != said["rules"]:
-        db.execute(SQL["calendars.update"], {**said, "version": row[1] + 1})
+    elif row[1] != said["rules"]:
+        db.execute(SQL["calendars.update"], {**said, "version": row[0] + 1})
     return _get(db, name)
 
 

@@ -5,7 +5,14 @@ values ($1, 1, $2, $3, $3)
 on conflict (name) do nothing
 
 -- name: calendars.lock
-select name, version, rules, created_at, updated_at
+-- why: no key update: who only edits it need not wait for jobs that are about to follow it
+select version, rules
+from calendar
+where name = $1
+for no key update
+
+-- name: calendars.lock_to_delete
+select version
 from calendar
 where name = $1
 for update
@@ -43,7 +50,8 @@ order by c.name collate "C"
 limit $2
 
 -- name: calendars.followers
-select j.id, j.version, j.definition, j.payload, j.anchor, j.since, j.skipping_from, j.created_at, j.updated_at
+select j.id, j.version, j.definition, j.payload, j.anchor, j.since, j.skipping_from, j.created_at, j.updated_at,
+  (select run >> 10 from chain where chain.job = j.id)
 from calendar_use u
 join job j on j.id = u.job
 where u.calendar = $1

@@ -4,7 +4,7 @@ values (:name, 1, :rules, :now, :now)
 on conflict (name) do nothing
 
 -- name: calendars.lock
-select name, version, rules, created_at, updated_at
+select version, rules
 from calendar
 where name = ?
 
@@ -39,7 +39,8 @@ order by c.name
 limit :limit
 
 -- name: calendars.followers
-select j.id, j.version, j.definition, j.payload, j.anchor, j.since, j.skipping_from, j.created_at, j.updated_at
+select j.id, j.version, j.definition, j.payload, j.anchor, j.since, j.skipping_from, j.created_at, j.updated_at,
+  (select run >> 10 from chain where chain.job = j.id)
 from calendar_use u
 join job j on j.id = u.job
 where u.calendar = :name

@@ -1,0 +1,139 @@
+"""The routes of calendars: make or change one, see what that would move, list, read, delete."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from litestar import Response, delete, get, put
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import FromPath
+from msgspec import UNSET
+
+from onthedot.api.answers import answer
+from onthedot.api.asking import (
+    AnyRequest,
+    body_of,
+    expected_version,
+    is_dry_run,
+    limit_of,
+    name_after,
+    name_cursor,
+)
+from onthedot.api.services import Given, Services
+from onthedot.core.editing import Standing
+from onthedot.core.instants import Instant, format_instant
+from onthedot.core.schedules import Calendar
+from onthedot.errors import NotFound
+from onthedot.ids import job_id
+from onthedot.store.calendars import Behind, CalendarView, named, take_over
+from onthedot.store.refusals import calendar_conflict
+from onthedot.wire import read
+from onthedot.wire.calendars import (
+    CalendarEditOut,
+    CalendarIn,
+    CalendarList,
+    CalendarOut,
+    calendar_name,
+    calendar_of,
+    moves_of,
+)
+
+GROUPS_MAX: Final = 20
+"""So many groups of jobs take a calendar over before the answer; a janitor sees to the rest."""
+
+MOVES_MAX: Final = 100
+
+
+@put("/calendars/{name:str}")
+async def put_calendar(
+    name: FromPath[str], request: AnyRequest, services: Given
+) -> Response[bytes]:
+    given = read(await body_of(request), CalendarIn)
+    expected = expected_version(request, None if given.version is UNSET else given.version)
+    calendar, now = calendar_of(given), services.clock.now()
+    calendar_name(name)
+    if is_dry_run(request):
+        return answer(await _moved(services, name, calendar, expected, now))
+    known = await named(services.store, name)
+    put = await services.store.calendars.put(name, calendar, now=now, expected=expected)
+    if put.behind:
+        for _ in range(GROUPS_MAX):
+            _, more = await take_over(services.store, now=now)
+            if not more:
+                break
+        services.wake_scheduler()
+        put = await services.store.calendars.get(name)
+    return _answered(put, 201 if known is None else 200)
+
+
+@get("/calendars")
+async def list_calendars(request: AnyRequest, services: Given) -> Response[bytes]:
+    limit, after = limit_of(request), name_after(request, "calendars")
+    found = await services.store.calendars.page(after=after, limit=limit + 1)
+    more = name_cursor("calendars", found[limit - 1].name) if len(found) > limit else None
+    return answer(CalendarList(calendars=[_out(each) for each in found[:limit]], next_cursor=more))
+
+
+@get("/calendars/{name:str}")
+async def get_calendar(name: FromPath[str], services: Given) -> Response[bytes]:
+    return _answered(await services.store.calendars.get(calendar_name(name)))
+
+
+@delete("/calendars/{name:str}")
+async def delete_calendar(name: FromPath[str], request: AnyRequest, services: Given) -> None:
+    expected = expected_version(request)
+    await services.store.calendars.delete(calendar_name(name), expected=expected)
+
+
+async def _moved(
+    services: Services, name: str, calendar: Calendar, expected: int | None, now: Instant
+) -> CalendarEditOut:
+    """Nothing is locked: it is what would be, if nobody did anything meanwhile."""
+    try:
+        found: CalendarView | None = await services.store.calendars.get(name)
+    except NotFound:
+        found = None
+    version = None if found is None else found.version
+    if expected is not None and version != expected:
+        raise calendar_conflict(name, version, expected)
+    pairs = []
+    jobs = await services.store.calendars.followers(name, limit=MOVES_MAX) if found else []
+    for job in jobs:
+        would_be = CalendarView(name, (version or 0) + 1, calendar, now, now).named
+        standing = Standing(job=job, horizon=0, waiting=False, now=now)
+        change = Behind(job.id, would_be).decide(standing)
+        if change is not None and change.job is not None:
+            pairs.append((job_id(job.id), job, change.job))
+    return CalendarEditOut(
+        name=name,
+        version=version,
+        exclude=calendar.exclude,
+        require=calendar.require,
+        jobs=0 if found is None else found.jobs,
+        moves=moves_of(pairs, now=now),
+    )
+
+
+def _out(view: CalendarView) -> CalendarOut:
+    return CalendarOut(
+        name=view.name,
+        version=view.version,
+        exclude=view.calendar.exclude,
+        require=view.calendar.require,
+        jobs=view.jobs,
+        behind=view.behind,
+        created_at=format_instant(view.created_at),
+        updated_at=format_instant(view.updated_at),
+    )
+
+
+def _answered(view: CalendarView, status: int = 200) -> Response[bytes]:
+    return answer(_out(view), status, headers={"ETag": f'"{view.version}"'})
+
+
+ROUTES: Final[list[HTTPRouteHandler]] = [
+    put_calendar,
+    list_calendars,
+    get_calendar,
+    delete_calendar,
+]
