@@ -13,7 +13,8 @@ from typing import Any
 @dataclass(slots=True)
 class Effect:
     """One start of a handler, and how it went: `end` is 'ok', 'failed', 'refused' (not to be tried
-    again) or 'stopped'; None: nobody saw its end. `on_threshold`: the process was stalled after it
+    again), 'undone' (its transaction was refused or not answered) or 'stopped'; None: nobody saw
+    its end. `on_threshold`: the process was stalled after it
     had decided to start and before it did, which nobody can help. `runner`: the runner process that
     called it, if it is a function.
     """

@@ -24,8 +24,11 @@ def what_is_kept_came_with_a_success(books: Books) -> Iterator[str]:
         if run is None or run["status"] != "succeeded":
             yield f"kept, and not succeeded: {run_id} is {run and run['status']}, by {effects}"
             continue
-        attempts = {effect.name: effect.attempt for effect in books.effects.get(run_id, ())}
-        if attempts.get(effects[0]) != run["attempt"]:
+        starts = {effect.name: effect for effect in books.effects.get(run_id, ())}
+        first = starts.get(effects[0])
+        if first is not None and first.end in ("failed", "refused"):
+            yield f"kept, though its function failed: {run_id} by {effects}"
+        if first is None or first.attempt != run["attempt"]:
             yield f"kept by another: {run_id} succeeded at {run['attempt']}, kept by {effects}"
 
 

@@ -173,7 +173,7 @@ class Program:
             self.die(-signal.SIGSEGV)
             return
         if end == "ok" and answer.error is not None:
-            end = "failed"
+            end = "undone"
         self._end(begin, effect, end, End(begin.number, *answer[:3]))
 
     async def _keep(self, begin: Begin, effect: Effect, answer: Answer) -> Answer:

@@ -57,12 +57,17 @@ def keep_by_the_first_attempt(history: History) -> None:
     history.kept[place] = Kept(run_id, first)
 
 
+def keep_though_it_failed(history: History) -> None:
+    next(each for each in history.effects if each.name == history.kept[0].effect).end = "failed"
+
+
 @pytest.mark.parametrize(
     ("doctor", "sign"),
     [
         (keep_twice, "kept 2 times"),
         (keep_nothing, "succeeded, and nothing is kept"),
         (keep_what_failed, "kept, and not succeeded"),
+        (keep_though_it_failed, "though its function failed"),
         (keep_of_nobody, "kept, and not succeeded"),
         (keep_by_the_first_attempt, "kept by another"),
     ],
