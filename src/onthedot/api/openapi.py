@@ -62,7 +62,7 @@ _PARAMETERS: Final = {
     "jobId": _parameter("path", "jobId", "The id of a job.", {"type": "string"}),
     "runId": _parameter("path", "runId", "The id of a run.", {"type": "string"}),
     "backfillId": _parameter("path", "backfillId", "The id of a backfill.", {"type": "string"}),
-    "calendarName": _parameter("path", "name", "The name of a calendar.", {"type": "string"}),
+    "name": _parameter("path", "name", "The name of a calendar.", {"type": "string"}),
     "limit": _parameter(
         "query",
         "limit",

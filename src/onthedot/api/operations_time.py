@@ -20,7 +20,7 @@ OF_TIME: Final = (
         description="All of its rules: what is left out is gone. Every change is a new version, "
         "and every job that follows it gets one, too: the first thousand before the answer, the "
         "others soon after it.",
-        parameters=("calendarName", "ifMatch", "dryRun"),
+        parameters=("name", "ifMatch", "dryRun"),
         body=CalendarIn,
         example={"require": ["mon-fri"], "exclude": ["12-25", "01-01"]},
         answers={
@@ -46,7 +46,7 @@ OF_TIME: Final = (
         path="/v1/calendars/{name}",
         tag="Calendars",
         summary="Read a calendar",
-        parameters=("calendarName",),
+        parameters=("name",),
         answers={200: ("The calendar; its version is also the `ETag`.", CalendarOut)},
         problems=READ,
     ),
@@ -57,7 +57,7 @@ OF_TIME: Final = (
         tag="Calendars",
         summary="Delete a calendar that no job follows",
         description="While jobs follow it, it is refused, and they are named.",
-        parameters=("calendarName", "ifMatch"),
+        parameters=("name", "ifMatch"),
         answers={204: ("Deleted.", None)},
         problems=(*CHANGE, 422),
     ),
