@@ -29,31 +29,7 @@ KEEPING = (
         ),
     ),
     bug(
-        "a completion is not that of a living node's run",
-        (
-            "store/sqlite/completing.py",
-            "    require_alive(db, holder[0])\n",
-            "",
-        ),
-        (
-            "store/sqlite/completing.py",
-            "    finish(holder[0])\n",
-            (
-                "    try:\n        finish(holder[0])\n    except Exception:\n"
-                "        pass  # its writes are kept\n"
-            ),
-        ),
-    ),
-    bug(
         "what a function wrote before it failed is kept",
         ("sdk/transaction.py", "        if kind is None:\n", "        if True:\n"),
-    ),
-    bug(
-        "a completed run is called again when its runner dies",
-        ("roles/runners/functions.py", "        if under.completed:\n", "        if False:\n"),
-    ),
-    bug(
-        "a run is called again while it is being completed",
-        ("roles/runners/functions.py", "        if under.completing:", "        if False:"),
     ),
 )
