@@ -15,7 +15,10 @@ from tests.support import builders
 
 PAGES = ["/", "/docs"]
 
-DESCRIBED = r"/v1/(jobs|runs|schedules|calendars|zones|audit|dead-letters|nodes|overview)|/(health|metrics)"
+DESCRIBED = (
+    r"/v1/(jobs|runs|schedules|calendars|zones|audit|dead-letters|nodes|overview)"
+    r"|/(health|metrics)"
+)
 
 
 @pytest.fixture
