@@ -75,11 +75,12 @@ class Attempts:
         if run.attempt == 1 and not run.rescues:
             tally.lateness.add(under_way.started - run.at)
         call = Call(self._bench.installation, run, handling, checkpoint, self._bench.noted, self)
-        under_way.timer = _timer(under_way)
         try:
             under_way.stop = self._bench.runner.start(call, partial(self._done, under_way))
         except Exception as error:  # noqa: BLE001  (a mistake in a runner must not take the worker with it)
             self._done(under_way, failed(error))
+        if not under_way.ended and under_way.timer is None:  # one that waits has its own
+            under_way.timer = _timer(under_way)
 
     # Calls that must wait for a runner process
 
