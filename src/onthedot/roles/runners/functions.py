@@ -24,7 +24,7 @@ from onthedot.roles.runners import Call, Done, Stop
 from onthedot.roles.runners.child import CannotLoad, Child
 from onthedot.roles.runners.transactions import Transactions
 from onthedot.roles.runners.watching import Under, Watch
-from onthedot.wire.pipe import Asked, Begin, Blocked, End, FromRunner, Halt, Said
+from onthedot.wire.pipe import Asked, Begin, Blocked, End, FromRunner, Halt, Said, Told
 
 DEATHS_MAX = 3
 HALT_S = 5.0
@@ -201,13 +201,16 @@ class FunctionRunner:
             return
         if asked.completes:
             under.completing = True
-        told = await self._transactions.answer(under.call.run, asked)
-        if asked.completes:
-            under.completing, under.completed = False, told.error is None
-        child.say(told)
-        if under.bereft is not None and asked.number in self._calls:
-            self._suspect(under, *under.bereft)
-            self._try_next()
+        told: Told | None = None
+        try:
+            told = await self._transactions.answer(under.call.run, asked)
+            child.say(told)
+        finally:  # also without an answer: whoever waits for it would wait for ever
+            if asked.completes:
+                under.completing, under.completed = False, told is not None and told.error is None
+            if under.bereft is not None and asked.number in self._calls:
+                self._suspect(under, *under.bereft)
+                self._try_next()
 
     def _died(self, child: Child) -> None:
         """Whoever was in it is a suspect, and is called again alone. One that has a process of its
