@@ -12,6 +12,8 @@ from tests.simulation.swarm import KINDS, profile
 
 SEEDS = range(1, 101)
 CORES = os.cpu_count() or 1
+FOUND = (41672,)
+"""Seeds that once found a fault: a completion without an answer was waited for without end."""
 
 
 @pytest.mark.timeout(600)
@@ -19,6 +21,11 @@ def test_a_hundred_seeds_keep_every_promise():
     failed = {each.seed: each.violations for each in reports(SEEDS, CORES) if each.violations}
 
     assert not failed, f"told by python3 dev.py simulate --trace --seed …: {failed}"
+
+
+@pytest.mark.parametrize("seed", FOUND)
+def test_a_seed_that_found_a_fault_keeps_every_promise(seed):
+    assert not run_seed(seed).violations
 
 
 def test_the_seeds_switch_every_kind_of_fault_on_and_leave_some_times_calm():
