@@ -7,14 +7,12 @@ from itertools import pairwise
 import pytest
 
 from onthedot.core.instants import HOUR, MINUTE
-from onthedot.core.model import Catching, Job, Lanes, LeasedRun, occurrence
-from onthedot.core.schedules import FixedDelay
+from onthedot.core.model import Catching, Lanes, occurrence
 from onthedot.core.states import Status
 from onthedot.errors import LeaseLost
 from onthedot.store.values import CancelVerdict
 from tests.support.builders import (
     RunKey,
-    a_job,
     a_node,
     a_run,
     claim,
@@ -28,29 +26,7 @@ from tests.support.builders import (
     status_of,
     succeeded,
 )
-
-QUARTER = 15 * MINUTE
-
-
-async def a_chain(store, clock, **fields) -> Job:
-    return await a_job(store, clock, **{"schedule": FixedDelay(QUARTER), "retries": 0, **fields})
-
-
-async def the_link(store, clock, node, job) -> LeasedRun:
-    """The run of a chain that is under way now: whatever waits is brought up."""
-    clock.advance((await store.jobs.get(job.id)).link - clock.now())
-    [run] = await promote(store, clock, node)
-    assert run.job == job.id
-    return run
-
-
-async def waiting_of(store, clock, job) -> list[int]:
-    views = await ledger_of(store, clock, job.id)
-    return [view.due for view in views if view.status is Status.SCHEDULED]
-
-
-async def fates_of(store, clock, job) -> list[Status]:
-    return [view.status for view in reversed(await ledger_of(store, clock, job.id))]
+from tests.support.chains import QUARTER, a_chain, fates_of, the_link, waiting_of
 
 
 async def test_the_first_is_due_one_delay_after_the_creation(store, clock):

@@ -6,7 +6,7 @@ from onthedot.core import editing
 from onthedot.core.audit import Balance
 from onthedot.core.editing import Change, Standing
 from onthedot.core.instants import HOUR, MINUTE, SECOND
-from onthedot.core.model import Job, LeasedRun, Once, occurrence
+from onthedot.core.model import Once, occurrence
 from onthedot.core.schedules import Every, FixedDelay
 from onthedot.core.states import Status
 from onthedot.store.accounts import audit_job
@@ -24,29 +24,7 @@ from tests.support.builders import (
     resume,
     standing_of,
 )
-
-QUARTER = 15 * MINUTE
-
-
-async def a_chain(store, clock, **fields) -> Job:
-    return await a_job(store, clock, **{"schedule": FixedDelay(QUARTER), "retries": 0, **fields})
-
-
-async def the_link(store, clock, node, job) -> LeasedRun:
-    """The run of a chain that is under way now: whatever waits is brought up."""
-    clock.advance((await store.jobs.get(job.id)).link - clock.now())
-    [run] = await promote(store, clock, node)
-    assert run.job == job.id
-    return run
-
-
-async def waiting_of(store, clock, job) -> list[int]:
-    views = await ledger_of(store, clock, job.id)
-    return [view.due for view in views if view.status is Status.SCHEDULED]
-
-
-async def fates_of(store, clock, job) -> list[Status]:
-    return [view.status for view in reversed(await ledger_of(store, clock, job.id))]
+from tests.support.chains import QUARTER, a_chain, fates_of, the_link, waiting_of
 
 
 async def test_a_pause_holds_the_next_one_back_and_a_resume_brings_it(store, clock):

@@ -6,11 +6,13 @@ import asyncio
 import os
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from itertools import islice
 
+from onthedot.bench.figures import Found, Ledger
 from onthedot.bench.handlers import Opened
 from onthedot.bench.population import Dues
+from onthedot.bench.probes import Meter, Spent, timer_floor
 from onthedot.clock import Clock
 from onthedot.core.firing import claim_end
 from onthedot.core.instants import DAY, SECOND, Instant
@@ -59,7 +61,7 @@ class BenchNode:
 
     def __init__(self, incarnation: Incarnation, called: Opened, clock: Clock) -> None:
         self.incarnation = incarnation
-        self._called = called
+        self.handler = called
         self._clock = clock
         self._seen = clock.now()
         self._stop = asyncio.Event()
@@ -102,12 +104,16 @@ class BenchNode:
         return self._working.done()
 
     @property
+    def now(self) -> Instant:
+        return self._clock.now()
+
+    @property
     def claimed_until(self) -> Instant:
         return self.incarnation.scheduler.claimed_until
 
     @property
     def called(self) -> int:
-        return len(self._called.runner.calls)
+        return len(self.handler.runner.calls)
 
     def has_nearly_done(self, unstarted: int, unrecorded: int) -> bool:
         node = self.incarnation
@@ -140,6 +146,42 @@ class BenchNode:
     def nudge(self) -> None:
         self.incarnation.scheduler.loop.nudge()
         self.incarnation.worker.loop.nudge()
+
+
+async def observed(
+    store: Store,
+    node: BenchNode,
+    dues: Dues,
+    *,
+    before: Callable[[], Awaitable[None]],
+    during: Callable[[], Awaitable[None]],
+) -> tuple[Found, int]:
+    """What becomes of a node by the real clock while something lasts, once it has come into its
+    stride; and how many calls came before. It is stopped in the end, and its ledger counted.
+    """
+    called = node.handler
+    try:
+        await before()
+        begun, noted = node.called, called.noted()
+        meter, spent = await Meter.begin(store, called.runners), Spent()
+        began = time.perf_counter()
+        with timer_floor(spent):
+            await during()
+        runs, took = node.called - begun, time.perf_counter() - began
+        meter.read_processor(spent)
+        await meter.read_costs(spent, store)
+    finally:
+        until = min(node.now, node.claimed_until)
+        await node.stop()
+    totals = await store.ledger.totals(until=until)
+    found = Found(
+        runs=runs,
+        seconds=took,
+        lateness_s=called.lateness_s(begun, noted, runs),
+        spent=spent,
+        ledger=Ledger(max(0, dues.until(until) - totals.runs), totals.records - totals.runs),
+    )
+    return found, begun
 
 
 async def load(

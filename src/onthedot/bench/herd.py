@@ -8,11 +8,10 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 
-from onthedot.bench.driving import BenchNode, Progress, load
-from onthedot.bench.figures import Found, Ledger, percentile
+from onthedot.bench.driving import BenchNode, Progress, load, observed
+from onthedot.bench.figures import Found, percentile
 from onthedot.bench.handlers import Opened
 from onthedot.bench.population import PAYLOAD, Dues, Handler
-from onthedot.bench.probes import Meter, Spent, timer_floor
 from onthedot.clock import Clock
 from onthedot.core.instants import MILLISECOND, SECOND, Instant
 from onthedot.core.model import Definition
@@ -40,30 +39,21 @@ async def measure(
     dues = await load(store, _jobs("crowd", crowd, after, called.handler), lambda: created, say)
     await _load_others(store, created, called.handler, dues)
     node = await BenchNode.start(store, clock, called)
-    calls = called.runner.calls
-    try:
-        await _wait(lambda: clock.now() >= due - SECOND, "until they fall due", say)
-        begun, noted = len(calls), called.noted()
-        meter, spent = await Meter.begin(store, called.runners), Spent()
-        began = time.perf_counter()
-        with timer_floor(spent):
-            await _wait(lambda: len(calls) - begun >= crowd, f"{crowd:,} at once", say)
-            await asyncio.sleep(AFTER_S)
-        runs, took = len(calls) - begun, time.perf_counter() - began
-        meter.read_processor(spent)
-        await meter.read_costs(spent, store)
-    finally:
-        until = min(clock.now(), node.incarnation.scheduler.claimed_until)
-        await node.stop()
-    totals = await store.ledger.totals(until=until)
-    return Found(
-        runs=runs,
-        seconds=took,
-        lateness_s=called.lateness_s(begun, noted, runs),
-        spent=spent,
-        ledger=Ledger(max(0, dues.until(until) - totals.runs), totals.records - totals.runs),
-        more={"crowd": crowd, **_parted(called, begun, due)},
+
+    async def all_of_it() -> None:
+        begun = node.called
+        await _wait(lambda: node.called - begun >= crowd, f"{crowd:,} at once", say)
+        await asyncio.sleep(AFTER_S)
+
+    found, begun = await observed(
+        store,
+        node,
+        dues,
+        before=lambda: _wait(lambda: clock.now() >= due - SECOND, "until they fall due", say),
+        during=all_of_it,
     )
+    found.more.update({"crowd": crowd, **_parted(called, begun, due)})
+    return found
 
 
 def _parted(called: Opened, begun: int, due: Instant) -> dict[str, float | None]:

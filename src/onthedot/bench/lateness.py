@@ -12,11 +12,10 @@ import time
 from collections.abc import Iterator
 from random import Random
 
-from onthedot.bench.driving import BenchNode, Progress, load
-from onthedot.bench.figures import Found, Ledger
+from onthedot.bench.driving import BenchNode, Progress, load, observed
+from onthedot.bench.figures import Found
 from onthedot.bench.handlers import Opened
 from onthedot.bench.population import PAYLOAD, PRIORITIES, QUEUES, Handler
-from onthedot.bench.probes import Meter, Spent, timer_floor
 from onthedot.clock import Clock
 from onthedot.core.instants import MILLISECOND, SECOND
 from onthedot.core.model import Definition
@@ -40,29 +39,15 @@ async def measure(
     jobs = max(1, round(rate / _PER_JOB))
     dues = await load(store, _population(jobs, called.handler), clock.now, say)
     node = await BenchNode.start(store, clock, called, slots=max(100, rate))
-    try:
-        await _wait(LONGEST_S, "until all have begun", say)
-        calls = called.runner.calls
-        begun, noted = len(calls), called.noted()
-        meter, spent = await Meter.begin(store, called.runners), Spent()
-        began = time.perf_counter()
-        with timer_floor(spent):
-            await _wait(seconds, f"{rate:,} a second", say)
-        runs, took = len(calls) - begun, time.perf_counter() - began
-        meter.read_processor(spent)
-        await meter.read_costs(spent, store)
-    finally:
-        until = min(clock.now(), node.incarnation.scheduler.claimed_until)
-        await node.stop()
-    totals = await store.ledger.totals(until=until)
-    return Found(
-        runs=runs,
-        seconds=took,
-        lateness_s=called.lateness_s(begun, noted, runs),
-        spent=spent,
-        ledger=Ledger(max(0, dues.until(until) - totals.runs), totals.records - totals.runs),
-        more={"wantedPerSecond": rate, "schedules": jobs},
+    found, _ = await observed(
+        store,
+        node,
+        dues,
+        before=lambda: _wait(LONGEST_S, "until all have begun", say),
+        during=lambda: _wait(seconds, f"{rate:,} a second", say),
     )
+    found.more.update({"wantedPerSecond": rate, "schedules": jobs})
+    return found
 
 
 def _population(jobs: int, handler: Handler) -> Iterator[Definition]:

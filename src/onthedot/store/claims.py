@@ -15,7 +15,7 @@ _COMING = attrgetter("at", "job", "run")
 
 @dataclass(frozen=True, slots=True)
 class Peeked:
-    """Due entries, oldest first within each shard, and the cuts of those whose version has ended.
+    """Due entries, in the order in which they lie, and the cuts of those whose version has ended.
 
     `more`: a shard had more of them than its share of the limit. `waiting`: a waiting run comes up
     as well. `source` is what the store needs to find the entries again when they are fired; nobody

@@ -212,20 +212,13 @@ def _finish(
         is_plain = outcome.status is Status.SUCCEEDED and not wishes
         is_plain = is_plain and not (links and outcome[:2] in links)
         (plain if is_plain else rest).append(outcome)
-    plainly = _finish_plainly(db, node, plain)
-    singly = _finish_singly(db, node, rest, wishes, links)
-    return Finished(
-        plainly.accepted + singly.accepted,
-        plainly.repeated + singly.repeated,
-        plainly.stale + singly.stale,
-        singly.retry_at,
-    )
+    return _finish_plainly(db, node, plain) + _finish_singly(db, node, rest, wishes, links)
 
 
 def _finish_plainly(db: sqlite3.Connection, node: int, outcomes: Sequence[Outcome]) -> Finished:
     """Successes, to which nothing is attached: two statements for all of them."""
     if not outcomes:
-        return Finished(0, 0, 0, None)
+        return Finished()
     rows = [(*outcome, node) for outcome in outcomes]
     accepted = db.executemany(SQL["runs.finish_plainly"], rows).rowcount
     db.executemany(SQL["runs.leave_finished"], rows)
