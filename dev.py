@@ -94,7 +94,9 @@ def main(arguments: Sequence[str]) -> int:
             *ROOT.glob("tests/unit/test_expressions_*.py"),
         )
         judges = sorted(map(str, found))
-        return become([str(PYTHON), "-m", "pytest", "--timeout=0", "-n", "2", *judges])
+        # -v: a line a test shows how far it is; the tally at the end is what a long run is for.
+        options = ("--timeout=0", "-n", "2", "-v", "-p", "tests.support.tally")
+        return become([str(PYTHON), "-m", "pytest", *options, *judges])
     if command == "bench" and rest[:1] != ["peers"]:
         return become([script("onthedot"), "bench", *rest])
     if command == "bench":

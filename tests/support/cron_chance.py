@@ -1,9 +1,19 @@
-"""Random cron expressions, zones and instants for the judges: the same ones for the same seed."""
+"""Random cron expressions, zones and instants for the judges: the same ones for the same seed.
+
+And how many of each: few in CI, many with `python3 dev.py cron`.
+"""
 
 from __future__ import annotations
 
+import os
 from random import Random
 from zoneinfo import available_timezones
+
+PAIRS = int(os.environ.get("ONTHEDOT_CRON_PAIRS", "1200"))
+TEXTS = int(os.environ.get("ONTHEDOT_CRON_TEXTS", "10000"))
+# Several tests each, so that two processes share them and one sees how far they have come.
+PAIR_PARTS = max(8, PAIRS // 1_000)
+TEXT_PARTS = max(4, TEXTS // 50_000)
 
 # Every name of the tz database that a job may have; the judges scan minutes from 1973 on.
 ZONES = sorted(available_timezones() - {"localtime", "Factory"})

@@ -11,6 +11,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 MINUTE, HOUR = 60, 3600
@@ -55,14 +56,14 @@ def scan(
 
 def dues(zone: str, day: date, times: list[int], gap: str, overlap: str) -> set[int]:
     walls = [wall_of(day) + time * MINUTE for time in times]
-    table = clock_of(zone, day)
-    if isinstance(table, int):
-        return {wall - table for wall in walls}
+    clock = clock_of(zone, day)
+    if isinstance(clock, int):
+        return {wall - clock for wall in walls}
     found: set[int] = set()
     for wall in walls:
-        passes = [second for second, shown in table if shown == wall]
+        passes = clock.when.get(wall, [])
         if not passes:
-            found.update(made_up(table, wall, gap))
+            found.update(made_up(clock.table, wall, gap))
         elif len(passes) == 1 or overlap == "both":
             found.update(passes)
         else:
@@ -79,15 +80,40 @@ def made_up(table: list[tuple[int, int]], wall: int, gap: str) -> set[int]:
     return set()
 
 
+class Minutes(NamedTuple):
+    """(second, what is shown) of every minute; and the seconds at which a time is shown."""
+
+    table: list[tuple[int, int]]
+    when: dict[int, list[int]]
+
+
+def clock_of(zone: str, day: date) -> int | Minutes:
+    """The offset of a day without a change; otherwise what every minute shows."""
+    plain = offset_of(zone, day)
+    return minutes_of(zone, day) if plain is None else plain
+
+
 @lru_cache(maxsize=20_000)
-def clock_of(zone: str, day: date) -> int | list[tuple[int, int]]:
-    """The offset of a day without a change; otherwise (second, what is shown) of every minute."""
+def offset_of(zone: str, day: date) -> int | None:
+    """None: the clocks change on this day, or right before or after it."""
     info = ZoneInfo(zone)
-    first, last = wall_of(day) - 27 * HOUR, wall_of(day) + 51 * HOUR
-    offsets = {offset(info, second) for second in range(first, last + 1, HOUR)}
-    if len(offsets) == 1:
-        return offsets.pop()
-    return [(second, second + offset(info, second)) for second in range(first, last, MINUTE)]
+    offsets = {offset(info, second) for second in range(*around(day), HOUR)}
+    return offsets.pop() if len(offsets) == 1 else None
+
+
+@lru_cache(maxsize=32)  # a megabyte each
+def minutes_of(zone: str, day: date) -> Minutes:
+    info = ZoneInfo(zone)
+    table = [(second, second + offset(info, second)) for second in range(*around(day), MINUTE)]
+    when: dict[int, list[int]] = {}
+    for second, shown in table:
+        when.setdefault(shown, []).append(second)
+    return Minutes(table, when)
+
+
+def around(day: date) -> tuple[int, int]:
+    """The seconds of a day wherever it is, and some hours more."""
+    return wall_of(day) - 27 * HOUR, wall_of(day) + 51 * HOUR + 1
 
 
 def offset(info: ZoneInfo, second: int) -> int:

@@ -3,7 +3,6 @@
 CI reads 10,000 texts; `python3 dev.py cron` reads a million.
 """
 
-import os
 import time
 from random import Random
 
@@ -13,9 +12,8 @@ from onthedot.core.schedules import Cron
 from onthedot.core.schedules.terms import LENGTH_MAX
 from onthedot.errors import Invalid, InvalidCron, NeverFires, RebootUnsupported
 from tests.support import cron_chance
+from tests.support.cron_chance import TEXT_PARTS, TEXTS
 
-TEXTS = int(os.environ.get("ONTHEDOT_CRON_TEXTS", "10000"))
-PARTS = 4
 ALPHABET = "0123456789**//--,,##LLWWHH??++()@ \t\nMONjanfriSUN.x\u0665\u00a0\ud800\0"
 WORDS = [
     *("*", "*/5", "1-5", "L", "LW", "15W", "MON", "FRI#L", "?", "+1", "H", "H(0-7)", "0", "59"),
@@ -44,10 +42,11 @@ def outcome(text: str) -> Cron | Invalid:
         return error
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-def test_any_text_is_read_or_refused_with_a_next_step(part):
+@pytest.mark.parametrize("part", range(TEXT_PARTS))
+def test_any_text_is_read_or_refused_with_a_next_step(part, record_property):
     chance = Random(part)
-    for _ in range(TEXTS // PARTS):
+    record_property("texts read as cron", TEXTS // TEXT_PARTS)
+    for _ in range(TEXTS // TEXT_PARTS):
         text = any_text(chance)
         found = outcome(text)
         if isinstance(found, Cron):

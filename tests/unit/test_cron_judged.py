@@ -3,7 +3,6 @@
 CI compares two schedules in each zone. `python3 dev.py cron` compares many more.
 """
 
-import os
 from random import Random
 from zoneinfo import ZoneInfo
 
@@ -13,11 +12,9 @@ from onthedot.core.instants import SECOND
 from onthedot.core.schedules import Cron, DstGap, DstOverlap
 from onthedot.errors import NeverFires
 from tests.support import cron_chance
-from tests.support.cron_chance import ZONES
+from tests.support.cron_chance import PAIR_PARTS, PAIRS, ZONES
 from tests.support.cron_scan import offset, scan
 
-PAIRS = int(os.environ.get("ONTHEDOT_CRON_PAIRS", "1200"))
-PARTS = 8
 COUNT = 20
 GAPS: list[DstGap | None] = [None, None, "after", "before", "skip"]
 OVERLAPS: list[DstOverlap | None] = [None, None, "first", "second", "both"]
@@ -42,11 +39,13 @@ def near_a_change(chance: Random, zone: str, start: int) -> int:
     return start
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-def test_the_first_twenty_instants_are_those_of_a_scan_of_every_minute(part):
+@pytest.mark.parametrize("part", range(PAIR_PARTS))
+def test_the_first_twenty_instants_are_those_of_a_scan_of_every_minute(part, record_property):
     chance = Random(part)
+    numbers = range(part, PAIRS, PAIR_PARTS)
+    record_property("expressions in zones held against a scan of every minute", len(numbers))
 
-    for number in range(part, PAIRS, PARTS):
+    for number in numbers:
         zone = ZONES[number % len(ZONES)]
         text = cron_chance.expression(chance)
         gap, overlap = chance.choice(GAPS), chance.choice(OVERLAPS)

@@ -4,7 +4,7 @@ any text at all as a rule. CI judges 60 and reads 10,000; `python3 dev.py cron` 
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from random import Random
@@ -16,11 +16,10 @@ from onthedot.core.instants import SECOND, parse_instant
 from onthedot.core.schedules import Allowed, Calendar, Cron, Roll
 from onthedot.core.schedules.calendar_text import Rule, read_rule
 from onthedot.errors import InvalidCalendar
+from tests.support.cron_chance import PAIR_PARTS, PAIRS, TEXT_PARTS, TEXTS
 
-TEXTS = int(os.environ.get("ONTHEDOT_CRON_TEXTS", "10000"))
-# A scan of days takes ten times as long as one of minutes.
-PAIRS = int(os.environ.get("ONTHEDOT_CRON_PAIRS", "600")) // 10
-PARTS = 4
+CASES = PAIRS // 10
+PARTS = PAIR_PARTS
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/St_Johns")
 NAMES = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 EXPRESSIONS = (
@@ -110,8 +109,12 @@ def first_showing(wall: datetime, zone: ZoneInfo) -> int:
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_what_a_scan_of_days_finds_is_due_and_nothing_else(part: int) -> None:
-    for number in range(part, PAIRS, PARTS):
+def test_what_a_scan_of_days_finds_is_due_and_nothing_else(
+    part: int, record_property: Callable[[str, object], None]
+) -> None:
+    numbers = range(part, CASES, PARTS)
+    record_property("schedules under calendars held against a scan of days", len(numbers))
+    for number in numbers:
         chance = Random(f"calendar {number}")
         zone, expression = chance.choice(ZONES), chance.choice(EXPRESSIONS)
         roll: Roll = chance.choice(["skip", "next", "previous"])
@@ -147,10 +150,13 @@ PIECES = (
 )
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-def test_any_text_is_a_rule_that_is_read_back_or_is_refused(part: int) -> None:
+@pytest.mark.parametrize("part", range(TEXT_PARTS))
+def test_any_text_is_a_rule_that_is_read_back_or_is_refused(
+    part: int, record_property: Callable[[str, object], None]
+) -> None:
     chance = Random(f"rules {part}")
-    for _ in range(TEXTS // PARTS):
+    record_property("texts read as rules of calendars", TEXTS // TEXT_PARTS)
+    for _ in range(TEXTS // TEXT_PARTS):
         text = "".join(chance.choices(PIECES, k=chance.randint(0, 7)))
         rule = outcome(text)
         if isinstance(rule, InvalidCalendar):

@@ -4,9 +4,10 @@ each; `python3 dev.py cron` reads a million.
 """
 
 import json
-import os
+import sys
 from collections.abc import Callable
 from functools import partial
+from itertools import count
 from random import Random
 
 import pytest
@@ -17,13 +18,14 @@ from onthedot.core.schedules import Cron, Every, FixedDelay, Once, Repeat, comin
 from onthedot.core.schedules.zones import known_zones, zone_named
 from onthedot.errors import Invalid, InvalidDuration, InvalidInstant, InvalidTimezone
 from onthedot.wire import PreviewIn, PreviewOut, preview_of, read
+from tests.support.cron_chance import TEXT_PARTS, TEXTS
 from tests.unit.test_cron_fuzz import any_text
 from tests.unit.test_expressions_fuzz import TERMS, any_english, any_iso
 
-TEXTS = int(os.environ.get("ONTHEDOT_CRON_TEXTS", "10000"))
-PARTS = 4
 ANYTHING = "0123456789PTWDHMSYZ.,-+:eE_/ \t\n'\"\\\u0665\u00a0\ud800\0ü"
 ZONES = sorted(known_zones())
+# The longest way is to the last of maxRuns, which is ten thousand instants away at most.
+STEPS_MAX = 1_000_000
 NUMBERS = (0, -1, 1, 0.5, -0.0, 1e-9, 1e9, 1e308, -1e308, 10**30, 2**63, float("inf"), float("nan"))
 
 
@@ -55,8 +57,21 @@ def any_zone(chance: Random) -> str:
     return "".join(text) * chance.choice([1, 1, 1, 9])
 
 
+def any_delay(chance: Random) -> str:
+    """An interval or a fixed delay, whole or with something wrong in it."""
+    amount = chance.choice(
+        ["90s", "1h30m", "1.5h", "PT5M", "15 minutes", "two hours", any_iso(chance)]
+    )
+    text = chance.choice(["@every {}", "fixed delay {}", "{} after the last run", "{} after"])
+    said = list(text.format(amount))
+    for _ in range(chance.randint(0, 2)):
+        said[chance.randrange(len(said))] = chance.choice(ANYTHING)
+    return "".join(said)
+
+
 def any_schedule(chance: Random) -> str:
-    return chance.choice([any_text, any_english, any_iso, any_instant, any_zone])(chance)
+    makers = [any_text, any_english, any_iso, any_instant, any_zone, any_delay]
+    return chance.choice(makers)(chance)
 
 
 def any_request(chance: Random) -> dict[str, object]:
@@ -78,8 +93,24 @@ def any_request(chance: Random) -> dict[str, object]:
     return {name: makers[name]() for name in named}
 
 
+def first_two(text: str) -> list[int]:
+    schedule = read_schedule(text, TERMS)
+    return [each.at for each in coming(schedule, TERMS.now, 2, anchor=TERMS.now)]
+
+
 def previewed(body: bytes) -> PreviewOut:
     return preview_of(read(body, PreviewIn), now=TERMS.now)
+
+
+def steps_of(read: Callable[[], object]) -> int:
+    """How many times a function was called or left meanwhile."""
+    steps = count()
+    sys.setprofile(lambda *_: next(steps))
+    try:
+        outcome(read)
+    finally:
+        sys.setprofile(None)
+    return next(steps)
 
 
 def outcome(read: Callable[[], object]) -> object:
@@ -90,10 +121,11 @@ def outcome(read: Callable[[], object]) -> object:
         return refused if refused.hint and len(refused.message) < 1_000 else None
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-def test_any_duration_is_read_or_refused_with_a_next_step(part):
+@pytest.mark.parametrize("part", range(TEXT_PARTS))
+def test_any_duration_is_read_or_refused_with_a_next_step(part, record_property):
     chance = Random(part)
-    for _ in range(TEXTS // PARTS):
+    record_property("texts read as durations", TEXTS // TEXT_PARTS)
+    for _ in range(TEXTS // TEXT_PARTS):
         said = any_duration(chance)
         found = outcome(partial(parse_duration, said, field="every"))
         if isinstance(found, InvalidDuration):
@@ -103,10 +135,11 @@ def test_any_duration_is_read_or_refused_with_a_next_step(part):
             assert 0 <= found <= DURATION_MAX, said
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-def test_any_instant_is_read_or_refused_with_a_next_step(part):
+@pytest.mark.parametrize("part", range(TEXT_PARTS))
+def test_any_instant_is_read_or_refused_with_a_next_step(part, record_property):
     chance = Random(part)
-    for _ in range(TEXTS // PARTS):
+    record_property("texts read as instants", TEXTS // TEXT_PARTS)
+    for _ in range(TEXTS // TEXT_PARTS):
         text = any_instant(chance)
         found = outcome(partial(parse_instant, text, field="runAt"))
         if isinstance(found, InvalidInstant):
@@ -116,37 +149,51 @@ def test_any_instant_is_read_or_refused_with_a_next_step(part):
             assert parse_instant(format_instant(found), field="runAt") == found, text
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-def test_any_zone_is_known_or_refused_and_opens_no_file(part):
+@pytest.mark.parametrize("part", range(TEXT_PARTS))
+def test_any_zone_is_known_or_refused_and_opens_no_file(part, record_property):
     chance = Random(part)
-    for _ in range(TEXTS // PARTS // 10):  # a refusal looks for the nearest of 600 names
+    record_property("texts read as zones", TEXTS // TEXT_PARTS)
+    for _ in range(TEXTS // TEXT_PARTS):
         name = any_zone(chance)
         found = outcome(partial(zone_named, name))
         assert isinstance(found, InvalidTimezone) == (name not in known_zones()), name
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-def test_any_text_is_a_schedule_or_is_refused_with_a_next_step(part):
+@pytest.mark.parametrize("part", range(TEXT_PARTS))
+def test_any_text_is_a_schedule_or_is_refused_with_a_next_step(part, record_property):
     chance = Random(part)
-    for _ in range(TEXTS // PARTS // 5):  # a refusal looks for the nearest form
+    record_property("texts read as schedules", TEXTS // TEXT_PARTS)
+    for _ in range(TEXTS // TEXT_PARTS):
         text = any_schedule(chance)
         found = outcome(partial(read_schedule, text, TERMS))
         if isinstance(found, Invalid):
             assert found.field == "schedule", text
         elif isinstance(found, Cron | Every | Repeat):
-            dues = [each.at for each in coming(found, TERMS.now, 2, anchor=TERMS.now)]
+            dues = first_two(text)
             assert dues == sorted(set(dues)), text
         else:
             assert isinstance(found, Once | FixedDelay), text
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-def test_any_preview_is_made_or_refused_with_a_next_step(part):
+@pytest.mark.parametrize("part", range(TEXT_PARTS))
+def test_any_preview_is_made_or_refused_with_a_next_step(part, record_property):
     chance = Random(part)
+    record_property("texts read as previews", TEXTS // TEXT_PARTS)
     made = 0
-    for _ in range(TEXTS // PARTS // 5):
+    for _ in range(TEXTS // TEXT_PARTS):
         body = json.dumps(any_request(chance)).encode("utf-8", "surrogatepass")
         found = outcome(partial(previewed, body))
         assert isinstance(found, PreviewOut | Invalid), body
         made += isinstance(found, PreviewOut)
-    assert made > TEXTS // PARTS // 200
+    assert made > TEXTS // TEXT_PARTS // 40
+
+
+@pytest.mark.parametrize("part", range(TEXT_PARTS))
+def test_no_text_makes_anybody_work_without_end(part, record_property):
+    chance = Random(part)
+    record_property("texts whose steps were counted", TEXTS // TEXT_PARTS // 10 * 2)
+    for _ in range(TEXTS // TEXT_PARTS // 10):  # counting takes several times as long as reading
+        text = any_schedule(chance)
+        assert steps_of(partial(first_two, text)) < STEPS_MAX, text
+        body = json.dumps(any_request(chance)).encode("utf-8", "surrogatepass")
+        assert steps_of(partial(previewed, body)) < STEPS_MAX, body

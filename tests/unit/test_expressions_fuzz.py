@@ -2,7 +2,6 @@
 ISO 8601. CI reads 10,000 texts of each; `python3 dev.py cron` reads a million.
 """
 
-import os
 import time
 from collections.abc import Callable
 from random import Random
@@ -25,9 +24,8 @@ from onthedot.core.schedules.english_near import FORMS
 from onthedot.core.schedules.english_words import VOCABULARY
 from onthedot.core.schedules.terms import LENGTH_MAX
 from onthedot.errors import Invalid, InvalidSchedule
+from tests.support.cron_chance import TEXT_PARTS, TEXTS
 
-TEXTS = int(os.environ.get("ONTHEDOT_CRON_TEXTS", "10000"))
-PARTS = 4
 TERMS = Terms(parse_instant("2026-11-16T01:00:00Z", field="now"), "Europe/Berlin", seed="a job")
 FILL = [
     *("9:00", "17:30", "9am", "25:00", "1st", "15th", "32nd", "0", "2", "15", "99", "2027", "13pm"),
@@ -62,11 +60,12 @@ def outcome(read: Callable[[str, Terms], object], text: str) -> object:
         return refused
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-def test_any_english_is_read_or_refused(part):
+@pytest.mark.parametrize("part", range(TEXT_PARTS))
+def test_any_english_is_read_or_refused(part, record_property):
     chance = Random(part)
+    record_property("texts read as English", TEXTS // TEXT_PARTS)
     understood = 0
-    for _ in range(TEXTS // PARTS):
+    for _ in range(TEXTS // TEXT_PARTS):
         text = any_english(chance)
         found = outcome(read_english, text)
         if isinstance(found, NotEnglish):
@@ -79,13 +78,14 @@ def test_any_english_is_read_or_refused(part):
         assert len(normal_form(found)) <= LENGTH_MAX, text
         again = read_english(explain(found), TERMS)
         assert normal_form(again) == normal_form(found), text
-    assert understood > TEXTS // PARTS // 20
+    assert understood > TEXTS // TEXT_PARTS // 20
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-def test_any_iso_8601_is_read_or_refused_with_a_next_step(part):
+@pytest.mark.parametrize("part", range(TEXT_PARTS))
+def test_any_iso_8601_is_read_or_refused_with_a_next_step(part, record_property):
     chance = Random(part)
-    for _ in range(TEXTS // PARTS):
+    record_property("texts read as ISO 8601", TEXTS // TEXT_PARTS)
+    for _ in range(TEXTS // TEXT_PARTS):
         text = any_iso(chance)
         found = outcome(read_schedule, text)
         if isinstance(found, Invalid):

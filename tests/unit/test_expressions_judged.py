@@ -3,7 +3,6 @@
 CI asks for 300 repetitions in zones of the whole tz database; `python3 dev.py cron` for more.
 """
 
-import os
 from datetime import UTC, datetime, timedelta
 from random import Random
 from zoneinfo import ZoneInfo
@@ -14,8 +13,9 @@ from onthedot.core.instants import INSTANT_MAX, SECOND
 from onthedot.core.schedules import DstGap, DstOverlap, Repeat, Step, coming
 from onthedot.core.schedules.zones import zone_of
 from tests.support import cron_chance
+from tests.support.cron_chance import PAIRS
 
-CASES = max(300, int(os.environ.get("ONTHEDOT_CRON_PAIRS", "0")) // 4)
+CASES = PAIRS // 4
 PARTS = 4
 GAPS: tuple[DstGap, ...] = ("after", "before", "skip")
 OVERLAPS: tuple[DstOverlap, ...] = ("first", "second", "both")
@@ -77,8 +77,9 @@ def a_repeat(chance: Random) -> Repeat:
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_steps_of_the_calendar_agree_with_the_judge(part):
+def test_steps_of_the_calendar_agree_with_the_judge(part, record_property):
     chance = Random(part)
+    record_property("steps of the calendar held against datetime", CASES // PARTS)
     for _ in range(CASES // PARTS):
         repeat = a_repeat(chance)
         wanted = [due * SECOND for k in range(1, 9) for due in judged(repeat, k)]

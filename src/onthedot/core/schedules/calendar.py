@@ -166,8 +166,9 @@ class Days:
         """What is allowed on any of the days on one side of this one."""
         known = self._soon.get((day, step))
         if known is None:
-            days = range(1, ROLL_DAYS_MAX + 1)
-            known = _united(part for turn in days for part in self.hours(day + turn * step))
+            days = range(day + step, day + step * (ROLL_DAYS_MAX + 1), step)
+            hours = {self.hours(each) for each in days}  # few kinds of days
+            known = _united(part for each in hours for part in each)
             _keep(self._soon, (day, step), known)
         return known
 
@@ -217,7 +218,7 @@ class _Side:
             start, end = self._starts[place], self._ends[place]
             found.append((max(start - begin, 0), min(end - begin, DAY_S)))
             place += 1
-        return _united(found)
+        return _united(found) if len(found) > 1 else tuple(found)
 
     def end_of_stretch(self, wall: int) -> int:
         """Where the stretch ends in which this time lies; the time itself outside of one."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Final
 
+from onthedot.core.likeness import KnownWords
 from onthedot.core.schedules import english_words as words
 from onthedot.core.schedules.english import read_english
 from onthedot.core.schedules.english_cursor import NotEnglish
@@ -33,6 +33,8 @@ FORMS: Final = (
     "in 10 minutes",
 )
 _TRIES_MAX: Final = 3
+_FORMS: Final = KnownWords(FORMS)
+_WORDS: Final = KnownWords(words.VOCABULARY)
 
 
 def nearest(text: str, terms: Terms) -> str:
@@ -45,7 +47,7 @@ def nearest(text: str, terms: Terms) -> str:
         if not missing:
             break
         mended = f"{mended} {missing}"
-    return get_close_matches(text.lower(), FORMS, n=1, cutoff=0.0)[0]
+    return _FORMS.most_like(text.lower(), 1, cutoff=0.0)[0]
 
 
 def _missing(text: str, terms: Terms) -> str | None:
@@ -74,7 +76,7 @@ def _mended(text: str) -> str:
             is_hour = hour is not None and hour < 24 and following not in ("am", "pm")
             mended.append(f"{hour}:00" if is_hour and words.unit(following) is None else word)
         elif word.isascii() and word.isalpha() and word not in words.VOCABULARY:
-            close = get_close_matches(word, words.VOCABULARY, n=1, cutoff=0.7)
+            close = _WORDS.most_like(word, 1, cutoff=0.7)
             known = words.weekday(word) is not None or words.unit(word) is not None
             mended.append(close[0] if close and not known else word)
         else:

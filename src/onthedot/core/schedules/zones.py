@@ -5,15 +5,16 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Final, NamedTuple, Protocol
 from weakref import WeakSet
 from zoneinfo import ZoneInfo, available_timezones
 
+from onthedot.core.likeness import KnownWords
 from onthedot.errors import InvalidTimezone
 
 _NAME_LENGTH_MAX: Final = 64
+_HINT: Final = "Use an IANA name such as UTC, Europe/Berlin or America/New_York."
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 # Neither says where it is: one is this machine's zone, the other means "not set up".
 _NOT_PLACES: Final = {"localtime", "Factory"}
@@ -36,11 +37,11 @@ def zone_named(name: str, *, field: str = "timezone") -> ZoneInfo:
     if name in known_zones():
         return ZoneInfo(name)
     if not name:
-        raise InvalidTimezone(f"{field} is empty", hint=_nearest(""), field=field)
+        raise InvalidTimezone(f"{field} is empty", hint=_HINT, field=field)
     if len(name) > _NAME_LENGTH_MAX:
         raise InvalidTimezone(
             f"{field} {name[:32]!r}... has {len(name)} characters, no zone has that many",
-            hint=_nearest(""),
+            hint=_HINT,
             field=field,
         )
     raise InvalidTimezone(
@@ -206,12 +207,17 @@ def _seconds(offset: timedelta | None) -> int:
     return offset.days * 86_400 + offset.seconds
 
 
-def _nearest(name: str) -> str:
+@lru_cache(maxsize=1)
+def _names() -> tuple[dict[str, str], KnownWords]:
+    """The zone of each name that people may mean, and these names."""
     by_folded = {known.casefold(): known for known in sorted(known_zones())}
     # People also give only the city.
     by_folded.update({k.rpartition("/")[2]: v for k, v in by_folded.items() if k.count("/") == 1})
-    close = get_close_matches(name.casefold().replace(" ", "_"), by_folded, n=3, cutoff=0.7)
+    return by_folded, KnownWords(by_folded)
+
+
+def _nearest(name: str) -> str:
+    by_folded, known = _names()
+    close = known.most_like(name.casefold().replace(" ", "_"), 3, cutoff=0.7)
     names = list(dict.fromkeys(by_folded[match] for match in close))
-    if names:
-        return f"Did you mean {' or '.join(names)}?"
-    return "Use an IANA name such as UTC, Europe/Berlin or America/New_York."
+    return f"Did you mean {' or '.join(names)}?" if names else _HINT
