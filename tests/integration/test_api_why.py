@@ -88,6 +88,41 @@ async def test_an_unfired_instant_is_found_and_a_fired_one_is_not(api: Api):
     assert found(still, "fired")["verdict"] == "ok"
 
 
+async def test_a_calendar_that_left_an_instant_out_is_named_with_its_rule(api: Api):
+    rules = {"exclude": ["2026-03-01", "12-25"]}
+    assert (await api.call("PUT", "/v1/calendars/holidays", rules)).status_code == 201
+    job = (await api.job(cronExpr="0 * * * *", calendar="holidays"))["jobId"]
+    api.clock.advance(90 * MINUTE)
+
+    said = await why(api, f"/v1/jobs/{job}")
+
+    assert found(said, "calendar") == {
+        "check": "calendar",
+        "verdict": "note",
+        "found": "calendar 'holidays' (version 1) leaves out 2026-03-01T01:00:00Z (30 min ago): "
+        "exclude has '2026-03-01'",
+        "fix": "If that is not meant: onthedot calendar show holidays",
+    }
+
+
+async def test_the_chain_of_a_fixed_delay_names_its_link_wherever_that_is(api: Api):
+    job = (await api.job(fixedDelay=60))["jobId"]
+    node = await builders.a_node(api.store, api.clock)
+
+    waiting = found(await why(api, f"/v1/jobs/{job}"), "chain")["found"]
+    api.clock.advance(MINUTE)
+    [run] = await builders.promote(api.store, api.clock, node)
+    under_way = found(await why(api, f"/v1/jobs/{job}"), "chain")["found"]
+    await builders.finish(api.store, api.clock, node, run)
+    following = found(await why(api, f"/v1/jobs/{job}"), "chain")["found"]
+
+    first = run_id(api.installation, run.job, run.run)
+    assert waiting.startswith(f"its latest link is run {first}, due at 2026-03-01T00:01:00Z (in")
+    assert under_way.startswith(f"its latest link is run {first}, which could start since")
+    assert "due at 2026-03-01T00:02:00Z (in 1 min)" in following
+    assert first not in following
+
+
 async def test_a_missed_range_accounts_for_its_instants(api: Api):
     job = (await api.job(every=60, catchUp="none"))["jobId"]
     api.clock.advance(HOUR)

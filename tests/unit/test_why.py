@@ -98,6 +98,7 @@ def test_a_paused_job_says_since_when_and_how_to_resume_it():
         (Once(NOW + MINUTE), "due next at 2027-01-15T08:01:00Z (in 1 min)"),
         (FixedDelay(HOUR), "due next at 2027-01-15T08:50:00Z (in 50 min)"),
         (FixedDelay(MINUTE), "its run of 2027-01-15T07:51:00Z (9 min ago) is not over: the next"),
+        (Every(MINUTE), "due next at 2027-01-15T08:01:00Z (in 1 min)"),
     ],
 )
 def test_the_schedule_says_when_it_is_due_next(schedule, said):

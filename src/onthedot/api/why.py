@@ -25,12 +25,13 @@ LOOK_BACK: Final = 20
 """Records among which the last one that has ended is looked for."""
 
 COUNT_MAX: Final = 100_000
+LINK_TRIES: Final = 3
 
 
 @get("/jobs/{job:str}/why")
 async def explain_job(job: FromPath[str], services: Given) -> Response[bytes]:
     number, now = parse_job_id(job), services.clock.now()
-    found = await services.store.jobs.get(number)
+    found, link = await _linked(services, number, now)
     views = await services.store.ledger.page(number, before=None, limit=LOOK_BACK, now=now)
     ended = next((view for view in views if is_over(view.status)), None)
     facts = Facts(
@@ -42,6 +43,7 @@ async def explain_job(job: FromPath[str], services: Given) -> Response[bytes]:
         recorded=await _is_recorded(services, found, views, now),
         queued=await _queued(services, found, now),
         last=None if ended is None else _run_fact(ended, services.installation),
+        link=None if link is None else _run_fact(link, services.installation),
         is_letter=ended is not None and await _is_letter(services, ended),
     )
     findings = why_job(facts)
@@ -70,6 +72,31 @@ async def explain_run(run: FromPath[str], services: Given) -> Response[bytes]:
     )
     fact = _run_fact(view, services.installation)
     return answer(why_out(job_id(which.job), run, why_run(facts, fact)))
+
+
+async def _linked(services: Services, number: int, now: Instant) -> tuple[Job, RunView | None]:
+    """A job with the run of its chain's link, if it has one. A link that is over was, most likely,
+    replaced by the next one since the job was read.
+    """
+    job = await services.store.jobs.get(number)
+    for _ in range(LINK_TRIES):
+        link = await _link(services, job, now)
+        if link is not None and not is_over(link.status):
+            return job, link
+        again = await services.store.jobs.get(number)
+        if again.link == job.link:
+            return job, link
+        job = again
+    return job, await _link(services, job, now)
+
+
+async def _link(services: Services, job: Job, now: Instant) -> RunView | None:
+    if job.link is None:
+        return None
+    try:
+        return await services.store.ledger.run(job.id, occurrence(job.link), now=now)
+    except NotFound:
+        return None
 
 
 async def _nodes(services: Services) -> list[NodeFact]:

@@ -204,14 +204,19 @@ def timetable(definition: Definition) -> Timetable | None:
     """
     if definition.schedule is None or isinstance(definition.schedule, Once | FixedDelay):
         return None
-    schedule: Recurring | Allowed = definition.schedule
-    if definition.calendar is not None:
-        calendar, roll = definition.calendar.calendar, definition.calendar_roll
-        schedule = Allowed(definition.schedule, calendar, roll, definition.timezone)
+    schedule = allowed_of(definition) or definition.schedule
     start, ends = definition.start_at, (definition.end_at, definition.last_at)
     if start is None and ends == (None, None):
         return schedule
     return Within(schedule, start, min((end for end in ends if end is not None), default=None))
+
+
+def allowed_of(definition: Definition) -> Allowed | None:
+    """The schedule of a recurring job under its calendar, if it follows one."""
+    schedule, named = definition.schedule, definition.calendar
+    if named is None or schedule is None or isinstance(schedule, Once | FixedDelay):
+        return None
+    return Allowed(schedule, named.calendar, definition.calendar_roll, definition.timezone)
 
 
 LANE_MARK = "|"

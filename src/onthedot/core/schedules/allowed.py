@@ -68,6 +68,10 @@ class Allowed:
             return None
         return found[0] * SECOND + below
 
+    def against(self, nominal: Instant) -> str:
+        """The rule that does not allow an instant of the schedule; empty: it is allowed."""
+        return self.calendar.against(wall_of(zone_of(self.timezone), nominal // SECOND))
+
     def gathered(self, due: Instant, *, anchor: Instant = 0) -> list[Instant]:
         """The instants of the schedule that come to this one, the nearest of them first."""
         first = last = due

@@ -29,6 +29,7 @@ _DAY_LAST: Final = date(2200, 3, 31).toordinal() - _EPOCH
 _DAYS_MAX: Final = 10_000
 _KEPT_MAX: Final = 1_024
 _NAME_SHOWN: Final = 100
+_RULES_SHOWN: Final = 3
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -73,6 +74,18 @@ class Calendar:
                 field="exclude",
             )
         return made
+
+    def against(self, wall: int) -> str:
+        """The rule that does not allow a time, in words; empty: it is allowed."""
+        day, second = divmod(wall, DAY_S)
+        for text in self.exclude:
+            if _has(_Side([text]).of(day), second):
+                return f"exclude has '{text}'"
+        if self.days.allows(wall):
+            return ""
+        rules = ", ".join(f"'{text}'" for text in self.require[:_RULES_SHOWN])
+        more = len(self.require) - _RULES_SHOWN
+        return f"require has only {rules}{f' and {more} more' if more > 0 else ''}"
 
     @property
     def days(self) -> Days:

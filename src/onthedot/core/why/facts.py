@@ -1,0 +1,118 @@
+"""What there is to know of a job or a run, and the shape of what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from onthedot.core.durations import format_duration
+from onthedot.core.instants import MILLISECOND, SECOND, Instant, format_instant
+from onthedot.core.model import Job, Lanes
+from onthedot.core.recovery import Offset, judge_offset
+from onthedot.core.states import Status
+
+
+class Verdict(StrEnum):
+    OK = "ok"
+    NOTE = "note"
+    """Explains something, and may well be meant."""
+    PROBLEM = "problem"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One check: its name, what was found in a sentence, and the fix if there is one."""
+
+    check: str
+    verdict: Verdict
+    found: str
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeFact:
+    number: int
+    roles: tuple[str, ...]
+    queues: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
+    slots: int = 0
+    running: int = 0
+    alive: bool = True
+    offset_us: int = 0
+    claiming: bool = True
+
+    def takes(self, lane: str) -> bool:
+        lanes = Lanes(self.queues, frozenset(self.functions))
+        return "worker" in self.roles and lanes.take(lane)
+
+    @property
+    def refused(self) -> bool:
+        """Its machine's clock is too far off for it to start anything."""
+        return judge_offset(self.offset_us) is Offset.REFUSED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFact:
+    """A run or a range of the ledger. `error` is that of its last failed attempt."""
+
+    run_id: str
+    status: Status
+    due: Instant
+    at: Instant
+    attempt: int
+    rescues: int = 0
+    node: int | None = None
+    started_at: Instant | None = None
+    finished_at: Instant | None = None
+    error: str | None = None
+    reason: str | None = None
+    until: Instant | None = None
+    count: int | None = None
+    redrive_of: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeFact:
+    """`at`: when it is tried next; None: it was given up. `trouble`: what came of the last try."""
+
+    url: str
+    tries: int
+    at: Instant | None
+    trouble: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """`job` None: it was deleted. `recorded`: the ledger has the instant that `last_due` names.
+    `queued`: due runs of the job's queue that nobody holds. `last` is the job's latest record that
+    has ended; `link` the run of the chain's link, if the job has a fixed delay and that run is
+    there; `is_letter`: the run is among the dead letters; `notice` that of its failure, if nobody
+    has received it.
+    """
+
+    now: Instant
+    job_id: str
+    job: Job | None
+    nodes: Sequence[NodeFact] = ()
+    set_aside: str | None = None
+    recorded: bool = True
+    queued: int = 0
+    last: RunFact | None = None
+    link: RunFact | None = None
+    is_letter: bool = False
+    notice: NoticeFact | None = None
+    alive: tuple[NodeFact, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "alive", tuple(node for node in self.nodes if node.alive))
+
+
+def when(instant: Instant, now: Instant) -> str:
+    """The instant and how far it is, such as '2027-01-31T09:30:00Z (5 min ago)'."""
+    text = format_instant(instant // MILLISECOND * MILLISECOND)
+    distance = abs(instant - now) // SECOND * SECOND
+    if not distance:
+        return f"{text} (now)"
+    words = " ".join(format_duration(distance).split(" ")[:4])
+    return f"{text} (in {words})" if instant > now else f"{text} ({words} ago)"

@@ -1,0 +1,156 @@
+"""When a job is due, and what keeps it from that: a pause, the end of its schedule, a calendar, a
+chain that stands, an entry that cannot be fired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from onthedot.core.editing import first_entry, next_run_at
+from onthedot.core.instants import SECOND, Instant, format_instant
+from onthedot.core.model import Job, Once, allowed_of, timetable
+from onthedot.core.schedules import FixedDelay, Timetable, latest
+from onthedot.core.states import Status, is_over
+from onthedot.core.why.facts import Facts, Finding, RunFact, Verdict, when
+
+PATIENCE = 5 * SECOND
+"""What is due no longer than this may still be on its way."""
+
+
+def last_due(job: Job, now: Instant) -> Instant | None:
+    """The latest instant of a recurring job that must be in the ledger by now."""
+    schedule = timetable(job.definition)
+    if schedule is None or job.definition.paused:
+        return None
+    first = first_entry(job, job.since)
+    if first is None or first > now - PATIENCE:
+        return None
+    return latest(schedule, now - PATIENCE, first=first, anchor=job.anchor)
+
+
+def paused(facts: Facts, job: Job) -> Finding:
+    if not job.definition.paused:
+        return Finding("paused", Verdict.OK, "it is not paused")
+    since = job.updated_at if job.skipping_from is None else job.skipping_from
+    found = f"it is paused since {when(since, facts.now)}: its occurrences are skipped"
+    return Finding("paused", Verdict.PROBLEM, found, f"onthedot job resume {facts.job_id}")
+
+
+def schedule(facts: Facts, job: Job) -> Finding:
+    schedule = job.definition.schedule
+    trigger = f"onthedot job trigger {facts.job_id}"
+    if schedule is None:
+        found = "it has no schedule: it runs only when it is triggered"
+        return Finding("schedule", Verdict.NOTE, found, trigger)
+    if job.definition.paused:
+        return Finding("schedule", Verdict.OK, "it has a schedule, which the pause holds back")
+    due = next_run_at(job, facts.now)
+    if due is not None:
+        return Finding("schedule", Verdict.OK, f"it is due next at {when(due, facts.now)}")
+    if isinstance(schedule, Once):
+        found = f"its one instant was {when(schedule.at, facts.now)}"
+        return Finding("schedule", Verdict.NOTE, found, trigger)
+    if job.link is not None:
+        found = f"its run of {when(job.link, facts.now)} is not over: the next counts from its end"
+        return Finding("schedule", Verdict.OK, found)
+    found = f"its schedule is over: {_over(job, facts.now)}"
+    return Finding("schedule", Verdict.NOTE, found, trigger)
+
+
+def _over(job: Job, now: Instant) -> str:
+    definition = job.definition
+    last, end, named = definition.last_at, definition.end_at, definition.calendar
+    free = timetable(replace(definition, calendar=None))
+    if named is not None and free is not None and free.after(now, anchor=job.anchor) is not None:
+        return f"calendar '{named.name}' allows no instant of it"
+    if last is not None and (end is None or last <= end):
+        return f"maxRuns is {definition.max_runs}, and the last of them was {format_instant(last)}"
+    if isinstance(definition.schedule, FixedDelay) and definition.max_runs is not None:
+        return f"maxRuns is {definition.max_runs}, and so many were due"
+    return "no instant is left" if end is None else f"endAt was {format_instant(end)}"
+
+
+def calendar(facts: Facts, job: Job) -> Iterator[Finding]:
+    """What its calendar makes of the latest instant that its schedule names; if it leaves that as
+    it is, of the next one.
+    """
+    definition = job.definition
+    named, free = definition.calendar, timetable(replace(definition, calendar=None))
+    if named is None or free is None or definition.paused:
+        return
+    who = f"calendar '{named.name}' (version {named.version})"
+    allowed = allowed_of(definition)
+    assert allowed is not None, job
+    for nominal in _around(free, job, facts.now):
+        lands = allowed.lands(nominal)
+        if lands == nominal:
+            continue
+        what = "leaves out" if lands is None else "moves"
+        where = "" if lands is None else f" to {when(lands, facts.now)}"
+        found = f"{who} {what} {when(nominal, facts.now)}{where}: {allowed.against(nominal)}"
+        fix = f"If that is not meant: onthedot calendar show {named.name}"
+        yield Finding("calendar", Verdict.NOTE, found, fix)
+        return
+    yield Finding("calendar", Verdict.OK, f"{who} leaves its last and its next instant alone")
+
+
+def _around(schedule: Timetable, job: Job, now: Instant) -> Iterator[Instant]:
+    """The last instant up to now for which the version answers, and the next one."""
+    first = schedule.after(job.since, anchor=job.anchor)
+    if first is not None and first <= now:
+        yield latest(schedule, now, first=first, anchor=job.anchor)
+    following = schedule.after(now, anchor=job.anchor)
+    if following is not None:
+        yield following
+
+
+def chain(facts: Facts, job: Job) -> Iterator[Finding]:
+    """Where the chain of a fixed delay stands. One that is over is told by its schedule."""
+    link = facts.link
+    if not isinstance(job.definition.schedule, FixedDelay) or job.link is None:
+        return
+    if link is None and job.definition.paused:
+        found = "the pause holds its chain back: the next run counts from the end of the pause"
+        yield Finding("chain", Verdict.OK, found)
+    elif link is None or is_over(link.status):
+        due = when(job.link, facts.now)
+        lost = "is not there" if link is None else f"has ended: run {link.run_id}, {link.status}"
+        found = f"its chain stands: its link of {due} {lost}, and no other was made"
+        fix = f"onthedot job pause {facts.job_id}, then onthedot job resume {facts.job_id}"
+        yield Finding("chain", Verdict.PROBLEM, found, fix)
+    else:
+        after = "; the next counts from its end"
+        if job.definition.paused:
+            after = "; after its end the pause holds the chain back"
+        found = f"its latest link is run {link.run_id}, {_waits(link, facts.now)}{after}"
+        yield Finding("chain", Verdict.OK, found)
+
+
+def _waits(link: RunFact, now: Instant) -> str:
+    """What stands between a link and its end."""
+    match link.status:
+        case Status.RUNNING:
+            assert link.started_at is not None, link
+            return f"running since {when(link.started_at, now)}"
+        case Status.QUEUED:
+            return f"which could start since {when(link.at, now)} and waits for a worker"
+    waits = "due" if link.attempt == 1 else f"which waits for attempt {link.attempt}"
+    return f"{waits} at {when(link.at, now)}"
+
+
+def set_aside(facts: Facts) -> Iterator[Finding]:
+    if facts.set_aside is not None:
+        found = f"its entry in the clock cannot be fired: {facts.set_aside}"
+        fix = "Edit the job's schedule: every edit makes a new entry."
+        yield Finding("clock", Verdict.PROBLEM, found, fix)
+
+
+def unfired(facts: Facts, job: Job) -> Iterator[Finding]:
+    due = last_due(job, facts.now)
+    if due is not None and not facts.recorded:
+        found = f"it was due at {when(due, facts.now)}, and nobody has fired that yet"
+        fix = "See the next checks; what is late is caught up by the job's catchUp."
+        yield Finding("fired", Verdict.PROBLEM, found, fix)
+    elif due is not None:
+        yield Finding("fired", Verdict.OK, "its last due instant is in the ledger")
