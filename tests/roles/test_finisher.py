@@ -66,7 +66,7 @@ async def test_outcomes_that_came_in_together_are_written_together(store, faulty
 
     assert (faulty.calls["runs.finish"], pause) == (1, IDLE_S)
     assert await statuses(store, clock, runs) == [Status.SUCCEEDED] * 50
-    assert stand.holding.fences() == {}
+    assert stand.holding.held() == set()
 
 
 async def test_outcomes_that_come_in_while_a_group_is_written_are_the_next_group(
@@ -122,11 +122,11 @@ async def test_a_run_stays_ours_until_its_outcome_is_written(store, faulty, cloc
 
     with pytest.raises(StoreUnavailable):
         await stand.finisher.step()
-    held = set(stand.holding.fences())
+    held = {(job, run) for job, run, _ in stand.holding.held()}
     await stand.finisher.step()
 
     assert held == {run}
-    assert stand.holding.fences() == {}
+    assert stand.holding.held() == set()
 
 
 # A store that is away
@@ -190,7 +190,7 @@ async def test_what_a_dead_node_had_still_to_say_is_counted_as_stale(store, cloc
 
     assert (stand.finisher.stale, stand.finisher.repeated, stand.finisher.pending) == (3, 0, 0)
     assert caplog.messages == [f"run.stale node={stand.number} count=3"]
-    assert stand.holding.fences() == {}
+    assert stand.holding.held() == set()
 
 
 async def test_an_outcome_of_a_run_that_somebody_else_has_taken_is_counted_as_stale(store, clock):
@@ -227,7 +227,7 @@ async def test_the_culprit_of_a_group_ends_failed_and_its_neighbours_are_written
     assert (seen.status, seen.reason) == (Status.FAILED, "unrecordable")
     assert seen.error == "unrecordable: ValueError: cannot bind 'done'"
     assert stand.finisher.pending == 0
-    assert stand.holding.fences() == {}
+    assert stand.holding.held() == set()
 
 
 async def test_several_culprits_are_all_found(store, faulty, clock):

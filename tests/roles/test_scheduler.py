@@ -22,7 +22,6 @@ from tests.support.builders import (
     a_run,
     edit,
     every,
-    key_of,
     kill,
     lease,
     ledger_of,
@@ -126,7 +125,7 @@ async def test_a_scheduler_looks_only_after_its_own_shards(store, clock):
 
     await first.scheduler.step()
 
-    held = {job for job, _ in first.holding.fences()}
+    held = {job for job, _, _ in first.holding.held()}
     assert held == {job.id for job in jobs if shard_of(job.id) in first.member.shards}
     assert len(held) == 8
     assert second.holding.waiting == 0
@@ -179,7 +178,7 @@ async def test_the_worker_gets_only_runs_of_its_queues(store, clock):
 
     await stand.scheduler.step()
 
-    assert {job for job, _ in stand.holding.fences()} == {mail.id, letter.id}
+    assert {job for job, _, _ in stand.holding.held()} == {mail.id, letter.id}
 
 
 async def test_a_node_without_a_worker_leaves_every_run_to_others(store, clock):
@@ -207,7 +206,7 @@ async def test_retries_and_one_offs_are_promoted_a_second_ahead(store, clock):
     clock.advance(2 * SECOND)
     await stand.scheduler.step()
 
-    assert {job for job, _ in stand.holding.fences()} == {retried.job, one_off.id}
+    assert {job for job, _, _ in stand.holding.held()} == {retried.job, one_off.id}
     assert await status_of(store, clock, later) is Status.SCHEDULED
 
 
@@ -219,12 +218,12 @@ async def test_a_hint_about_a_waiting_run_wakes_the_scheduler_only_if_it_comes_s
 
     stand.scheduler.expect(clock.now() + SECOND + 1)
     await asyncio.sleep(0.01)
-    not_woken = key_of(soon) not in stand.holding.fences()
+    not_woken = (*soon, 1) not in stand.holding.held()
     stand.scheduler.expect(clock.now() + GRAIN)
     await asyncio.sleep(0.01)
 
     assert not_woken
-    assert key_of(soon) in stand.holding.fences()
+    assert (*soon, 1) in stand.holding.held()
     task.cancel()
 
 
@@ -259,7 +258,7 @@ async def test_an_entry_without_a_readable_rule_is_set_aside_and_the_others_fire
     await stand.scheduler.step()
     again = await stand.scheduler.step()
 
-    assert {job for job, _ in stand.holding.fences()} == {sound.id}
+    assert {job for job, _, _ in stand.holding.held()} == {sound.id}
     assert (await store.ledger.overview(limit=10, now=clock.now())).set_aside == 1
     assert again == SCAN_S
     assert await ledger_of(store, clock, broken.id) == []
@@ -280,7 +279,7 @@ async def test_an_entry_that_the_store_cannot_fire_does_not_stop_the_others(stor
     await asyncio.sleep(0.9)
     task.cancel()
 
-    held = {job for job, _ in stand.holding.fences()}
+    held = {job for job, _, _ in stand.holding.held()}
     assert held == {job.id for job in neighbours}
 
 
@@ -294,4 +293,4 @@ async def test_a_waiting_run_is_promoted_although_an_entry_cannot_be_fired(store
     await asyncio.sleep(0.9)
     task.cancel()
 
-    assert {job for job, _ in stand.holding.fences()} == {one_off.id}
+    assert {job for job, _, _ in stand.holding.held()} == {one_off.id}

@@ -7,6 +7,8 @@ import asyncio
 import pytest
 
 from onthedot.core.instants import MILLISECOND, SECOND
+from onthedot.core.model import Backoff
+from onthedot.core.outcomes import Result
 from onthedot.core.states import Status
 from onthedot.errors import NodeDead, StoreUnavailable
 from onthedot.roles.steward import DOUBT_S, SIGNALS_S
@@ -287,6 +289,63 @@ async def test_what_is_held_or_under_way_or_ending_is_never_doubted(store, fault
     assert await lease(store, clock, other) == []
     await stand.finisher.step()
     assert await status_of(store, clock, under_way) is Status.SUCCEEDED
+
+
+async def a_retry_before_the_answer(store, faulty, clock, stand: Stand):
+    """A run whose first attempt has failed and which is back for its second one, before anybody
+    was told that the end of the first is written. Gives the finisher's step, and the answer that
+    it waits for.
+    """
+    backoff = Backoff(initial_us=4 * SECOND)
+    await a_run(store, clock, await a_job(store, clock, retries=1, backoff=backoff))
+    answer = Stuck(after=True)
+    faulty.on("runs.finish", answer)
+    stand.runner.answer(Result(error="no"))
+    stand.worker.look()
+    await stand.work()
+    await stand.work()
+    writing = asyncio.create_task(stand.finisher.step())
+    await answer.reached.wait()
+    clock.advance(4 * SECOND)
+    await stand.scheduler.step()
+    return writing, answer
+
+
+async def test_a_retry_is_ours_while_the_answer_to_its_last_end_is_on_its_way(store, faulty, clock):
+    stand, other = await a_stand(faulty, clock), await a_node(store, clock)
+    writing, answer = await a_retry_before_the_answer(store, faulty, clock, stand)
+
+    for _ in range(3):
+        await stand.steward.reconcile()
+        clock.advance(int(DOUBT_S * SECOND))
+
+    assert faulty.calls["runs.release"] == 0
+    assert await lease(store, clock, other) == []
+    answer.go.set()
+    await writing
+    await stand.work_off()
+    assert [outcome.status for outcome in stand.outcomes] == [Status.FAILED, Status.SUCCEEDED]
+    assert stand.finisher.stale == 0
+
+
+async def test_the_end_of_a_retry_is_not_forgotten_with_that_of_the_attempt_before(
+    store, faulty, clock
+):
+    stand, other = await a_stand(faulty, clock), await a_node(store, clock)
+    writing, answer = await a_retry_before_the_answer(store, faulty, clock, stand)
+    await stand.work()
+    await stand.work()
+    assert stand.finisher.pending == 2  # both ends are in memory
+
+    answer.go.set()
+    await writing
+    for _ in range(3):
+        await stand.steward.reconcile()
+        clock.advance(int(DOUBT_S * SECOND))
+
+    assert await lease(store, clock, other) == []
+    await stand.finisher.step()
+    assert stand.finisher.stale == 0
 
 
 async def test_a_claim_that_could_not_be_given_back_is_given_back_later(store, faulty, clock):

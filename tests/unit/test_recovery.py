@@ -140,33 +140,33 @@ NOBODY: frozenset[RunRef] = frozenset()
 
 
 def test_a_run_that_memory_does_not_know_is_given_back_at_the_second_sighting():
-    first, doubted = lost_claims([A, B], {(2, 2048): 7}, NOBODY)
-    second, doubted_then = lost_claims([A, B], {(2, 2048): 7}, doubted)
+    first, doubted = lost_claims([A, B], {B}, NOBODY)
+    second, doubted_then = lost_claims([A, B], {B}, doubted)
 
     assert (first, doubted) == ([], frozenset({A}))
     assert (second, doubted_then) == ([A], NOBODY)
 
 
 def test_a_run_that_came_to_memory_meanwhile_is_kept():
-    _, doubted = lost_claims([A], {}, NOBODY)
+    _, doubted = lost_claims([A], set(), NOBODY)
 
-    assert lost_claims([A], {(1, 1024): 1}, doubted) == ([], NOBODY)
+    assert lost_claims([A], {A}, doubted) == ([], NOBODY)
 
 
 def test_a_doubt_is_forgotten_when_the_run_left_the_node():
-    _, doubted = lost_claims([A], {}, NOBODY)
-    _, none = lost_claims([], {}, doubted)
+    _, doubted = lost_claims([A], set(), NOBODY)
+    _, none = lost_claims([], set(), doubted)
 
-    assert lost_claims([A], {}, none) == ([], frozenset({A}))
+    assert lost_claims([A], set(), none) == ([], frozenset({A}))
 
 
 def test_a_run_known_under_another_fence_is_another_claim():
     newer = A._replace(fence=3)
-    _, doubted = lost_claims([newer], {(1, 1024): 1}, NOBODY)
+    _, doubted = lost_claims([newer], {A}, NOBODY)
 
     assert doubted == frozenset({newer})
-    assert lost_claims([newer], {(1, 1024): 1}, frozenset({A})) == ([], frozenset({newer}))
-    assert lost_claims([newer], {(1, 1024): 1}, doubted) == ([newer], NOBODY)
+    assert lost_claims([newer], {A}, frozenset({A})) == ([], frozenset({newer}))
+    assert lost_claims([newer], {A}, doubted) == ([newer], NOBODY)
 
 
 @settings(deadline=None)
@@ -174,6 +174,6 @@ def test_a_run_known_under_another_fence_is_another_claim():
 def test_nothing_is_given_back_that_was_not_unknown_twice_in_a_row(sightings):
     doubted, before = NOBODY, set[RunRef]()
     for owned in sightings:
-        given_back, doubted = lost_claims(sorted(owned), {}, doubted)
+        given_back, doubted = lost_claims(sorted(owned), set(), doubted)
         assert set(given_back) <= before & owned
         before = owned

@@ -4,7 +4,7 @@ place.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from enum import Enum
 from typing import NamedTuple
 
@@ -126,13 +126,15 @@ def room_to_lease(*, slots: int, busy: int, due: int, finished_last_second: int)
 
 def lost_claims(
     owned: Iterable[RunRef],
-    held: Mapping[tuple[int, int], int],
+    held: Set[tuple[int, int, int]],
     doubted: frozenset[RunRef],
 ) -> tuple[list[RunRef], frozenset[RunRef]]:
     """Runs that the store says are ours and memory does not know: claims whose answer was lost.
 
     One that is unknown for the first time may still be on its way to memory; only one that was
-    already doubted at the last reconciliation is given back. Returns (to give back, doubted now).
+    already doubted at the last reconciliation is given back. Memory may know a run under several
+    fences: it may have come back before the end of its last attempt was known to be written.
+    Returns (to give back, doubted now).
     """
-    unknown = [ref for ref in owned if held.get((ref.job, ref.run)) != ref.fence]
+    unknown = [ref for ref in owned if ref not in held]
     return [ref for ref in unknown if ref in doubted], frozenset(unknown) - doubted

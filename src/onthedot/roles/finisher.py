@@ -13,7 +13,7 @@ from onthedot.core.states import Status
 from onthedot.errors import StoreError
 from onthedot.observe.events import warn
 from onthedot.observe.tally import Tally
-from onthedot.roles.holding import Holding, Key
+from onthedot.roles.holding import Held, Holding
 from onthedot.roles.membership import Membership
 from onthedot.roles.scribe import Scribe
 from onthedot.store.contract import Store
@@ -44,7 +44,7 @@ class Finisher:
         self._holding = holding
         self._on_retry = on_retry
         self._outcomes: list[Outcome] = []
-        self._given_up: set[Key] = set()
+        self._given_up: set[Held] = set()
 
     def add(self, outcome: Outcome) -> None:
         self._outcomes.append(outcome)
@@ -64,8 +64,7 @@ class Finisher:
             await self.scribe.flush()
         await self._finish(group)
         del self._outcomes[: len(group)]
-        written = {(outcome.job, outcome.run) for outcome in group} - self._given_up
-        self._holding.forget(written)
+        self._holding.forget(_refs(group) - self._given_up)
         self._holding.give_up(self._given_up)
         self._given_up.clear()
         return 0.0 if self._outcomes else IDLE_S
@@ -76,7 +75,7 @@ class Finisher:
         """
         group = self._outcomes
         self._outcomes = []
-        self._holding.forget((outcome.job, outcome.run) for outcome in group)
+        self._holding.forget(_refs(group))
         self._count_stale(len(group))
 
     async def _finish(self, group: Sequence[Outcome]) -> None:
@@ -118,10 +117,14 @@ class Finisher:
             # Not even that can be written. Its neighbours must not wait for it for ever; the run
             # stays leased, and reconciliation gives it back unless it may start only once.
             warn("run.given_up", job=culprit.job, run=culprit.run, error=error)
-            self._given_up.add((culprit.job, culprit.run))
+            self._given_up |= _refs(group)
             return
         warn("run.unrecordable", job=culprit.job, run=culprit.run, error=error)
         await self._finish([unrecordable(culprit, f"{type(error).__name__}: {error}")])
+
+
+def _refs(group: Sequence[Outcome]) -> set[Held]:
+    return {(outcome.job, outcome.run, outcome.fence) for outcome in group}
 
 
 def _came_to(outcome: Outcome) -> str:

@@ -18,6 +18,9 @@ from onthedot.core.model import Handling, LeasedRun, RunRef
 from onthedot.core.recovery import room_to_hold, room_to_lease
 
 Key = tuple[int, int]
+Held = tuple[int, int, int]
+"""Job, run and fence. A run that is tried again may come back to us before we have heard that the
+end of its last attempt is written: by its key alone the two would be one."""
 _AT = itemgetter(0)
 
 
@@ -80,9 +83,9 @@ class Holding:
         # that over.
         self._ready: list[Ready] = []
         self._hand_back_at: dict[Key, Instant] = {}
-        self._ending: dict[Key, int] = {}
+        self._ending: set[Held] = set()
         # At-most-once runs that were started and whose outcome the store does not have.
-        self._started_once: dict[Key, int] = {}
+        self._started_once: set[Held] = set()
         self._claims: set[int] = set()
         self._claims_made = 0
         self._promised = 0
@@ -198,35 +201,32 @@ class Holding:
 
     def start_once(self, run: LeasedRun) -> None:
         """From now on only an outcome may end our hold on it: given back, it would start twice."""
-        self._started_once[run.job, run.run] = run.fence
+        self._started_once.add((run.job, run.run, run.fence))
 
     def end(self, run: LeasedRun) -> None:
         """The attempt is over; the run stays ours until the store has its outcome."""
-        self._ending[run.job, run.run] = run.fence
+        self._ending.add((run.job, run.run, run.fence))
         self._finished.append(self._clock.monotonic())
 
-    def forget(self, keys: Iterable[Key]) -> None:
+    def forget(self, ended: set[Held]) -> None:
         """The store has the outcomes of these runs, or they are somebody else's."""
-        for key in keys:
-            self._ending.pop(key, None)
-            self._started_once.pop(key, None)
+        self._ending -= ended
+        self._started_once -= ended
 
-    def give_up(self, keys: Iterable[Key]) -> None:
+    def give_up(self, ended: set[Held]) -> None:
         """Their outcomes cannot be written: reconciliation may give them back, but for what was
         started and may be so only once. That stays ours, and is lost when this node ends.
         """
-        for key in keys:
-            self._ending.pop(key, None)
+        self._ending -= ended
 
     @property
     def holds_any(self) -> bool:
         return bool(self._waiting or self.under_way or self._ending or self._started_once)
 
-    def fences(self) -> dict[Key, int]:
-        """Every run we believe to hold, with its fence."""
-        held = {key: run.fence for key, run in self._waiting.items()}
-        held |= {key: under_way.run.fence for key, under_way in self.under_way.items()}
-        return held | self._ending | self._started_once
+    def held(self) -> set[Held]:
+        """Every run we believe to hold, each under the fence that we know it by."""
+        runs = [*self._waiting.values(), *(each.run for each in self.under_way.values())]
+        return {(run.job, run.run, run.fence) for run in runs} | self._ending | self._started_once
 
     def unshown(self, now: Instant) -> list[UnderWay]:
         """Attempts that have lasted a second and that people cannot see yet."""

@@ -61,7 +61,7 @@ class Steward:
         if self._met & self._holding.claims:
             return DOUBT_S  # its answer may bring what memory does not know yet
         owned = await self._store.runs.owned(self._member.number)
-        lost, self._doubted = lost_claims(owned, self._holding.fences(), self._doubted)
+        lost, self._doubted = lost_claims(owned, self._holding.held(), self._doubted)
         self._met = self._holding.claims if self._doubted else frozenset()
         if lost:
             warn("run.claim_lost", node=self._member.number, count=len(lost))
