@@ -27,18 +27,27 @@ def a_fixed_delay_goes_on(books: Books) -> Iterator[str]:
     """Until the auditor paused it, long after all was healed, there was always a next one."""
     for book in _resting(books):
         last, before = book.versions[-1], book.versions[-2:-1]
-        paused = [
-            asked
-            for asked in books.history.asks
-            if asked.what == "pause" and asked.expected is None and asked.job_id == book.job_id
-        ]
-        by_auditor = any(asked.status == 200 for asked in paused) and last.paused
+        by_auditor = last.paused and _was_active_to_the_end(books, book.job_id)
         if not by_auditor or not before or before[0].paused or book.deleting_from != FOREVER:
             continue
         patience = before[0].schedule[1] + PROMPT + books.history.slack
         signs = [before[0].high, *(micros(run["finishedAt"]) for run in _occurrences(book))]
         if max(signs) < last.low - patience:
             yield f"broken: {book.job_id} has no run since {max(signs)}, {last.low} at its end"
+
+
+def _was_active_to_the_end(books: Books, job_id: str) -> bool:
+    """Whether the auditor, who reads all jobs before it pauses them, found it active. One that a
+    client had paused, perhaps in the middle of a fault, was over when nobody could know it yet.
+    """
+    active = False
+    for asked in books.history.asks:
+        if asked.what == "jobs" and asked.status == 200:
+            for job in asked.answer["jobs"]:
+                active = not job["paused"] if job["jobId"] == job_id else active
+        if (asked.what, asked.expected, asked.job_id) == ("pause", None, job_id):
+            return active
+    return False
 
 
 def _resting(books: Books) -> Iterator[JobBook]:

@@ -41,8 +41,8 @@ class Cut:
     def changed(self, process: Process, verb: str, *, changed: bool) -> None: ...
 
 
-def played(scene: Scene) -> Report:
-    faults = Cut()
+def played(scene: Scene, faults: Cut | None = None) -> Report:
+    faults = faults or Cut()
     return perform(scene.__name__, Setting(start=START, faults=faults), lambda w: _play(w, scene))
 
 
