@@ -150,6 +150,21 @@ async def test_a_run_is_promoted_once(store, clock):
     assert second == []
 
 
+async def test_a_promotion_tells_when_runs_come_up_for_anybody(store, clock):
+    node = await a_node(store, clock)
+    await a_one_off(store, clock, at=clock.now(), catch_up="none", catch_up_window_us=SECOND)
+    clock.advance(MINUTE)
+    mine, others, once = (clock.now() + s * SECOND for s in (1, 2, 3))
+    for due in (mine, others):
+        await a_run(store, clock, due=due)
+    await a_one_off(store, clock, at=once, guarantee="at_most_once", retries=0)
+
+    promoted = await promote_until(store, clock, node, once, own=1)
+
+    assert [run.at for run in promoted.leased] == [mine]
+    assert (promoted.moved, promoted.unowned) == (4, (others, once))
+
+
 async def test_an_expired_run_counts_as_moved_and_is_leased_to_nobody(store, clock):
     node = await a_node(store, clock)
     await a_one_off(store, clock, at=clock.now(), catch_up="none", catch_up_window_us=SECOND)

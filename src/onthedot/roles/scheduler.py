@@ -206,7 +206,7 @@ class Scheduler:
                 now=now,
             )
             self._hands.accept(promoted.leased)
-        if len(promoted.leased) < promoted.moved:
+        if promoted.unowned:
             self._on_unowned(promoted.unowned)
         return promoted.moved >= PROMOTE_MAX
 

@@ -195,14 +195,13 @@ class Worker:
 
     async def _lease(self) -> None:
         """Fill free slots from the queue: when told that there is something, else now and then."""
-        now = self._clock.monotonic()
         asked = {at for at in self._looks if at <= self._clock.now()}
-        if self._draining or not (asked or now - self._polled_at >= POLL_S):
+        if self._draining or not (asked or self._poll_in() <= 0):
             return
         room = self._holding.room_to_lease()
         if room <= 0:
             return
-        self._polled_at = now
+        self._polled_at = self._clock.monotonic()
         self._looks -= asked
         with self._holding.claiming(room):
             leased = await self._store.runs.lease(
@@ -215,7 +214,11 @@ class Worker:
             self.look()
 
     def _pause(self) -> float:
-        """Until the next thing to do: a look at the queue, a start, or a hand-back."""
+        """Until the next thing to do: a look at the queue, a start, or a hand-back.
+
+        The look is counted from the last one: what is done meanwhile does not put it off. One that
+        is overdue had no room, and whoever makes room nudges.
+        """
         if self._fresh:
             return 0.0
         now = self._clock.now()
@@ -223,7 +226,11 @@ class Worker:
         next_at = self._holding.next_hand_back() if full else self._holding.next_at()
         ats = ({next_at} if next_at is not None else set()) | (set() if full else self._looks)
         wait = (min(ats) - now) / SECOND if ats else POLL_S
-        return max(0.001 if full else 0.0, min(POLL_S, wait))
+        poll = self._poll_in()
+        return max(0.001 if full else 0.0, min(poll if poll > 0 else POLL_S, wait))
+
+    def _poll_in(self) -> float:
+        return self._polled_at + POLL_S - self._clock.monotonic()
 
     async def _release(self, runs: Sequence[LeasedRun]) -> None:
         refs = [ref(run) for run in runs]

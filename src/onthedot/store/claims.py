@@ -57,7 +57,7 @@ class Lessee(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Promoted:
     """`leased` runs are the node's own now; `moved` counts all that left the waiting table.
-    `unowned`: when runs come up for anybody, as far as the store tells."""
+    `unowned`: when those of them that nobody owns come up."""
 
     leased: list[LeasedRun]
     moved: int

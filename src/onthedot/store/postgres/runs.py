@@ -76,7 +76,8 @@ class Runs:
             *(lessee.lanes.queues, sorted(lessee.lanes.functions)),
         )
         leased = [LeasedRun(*row[:11]) for row in map(tuple, rows) if row[11]]
-        return Promoted(leased, len(rows), tuple(row[6] for row in rows if not row[11]))
+        unowned = tuple(row[6] for row in rows if row[11] is False)  # None: it was missed
+        return Promoted(leased, len(rows), unowned)
 
     async def lease(self, node: int, lanes: Lanes, *, limit: int, now: Instant) -> list[LeasedRun]:
         functions = sorted(lanes.functions)

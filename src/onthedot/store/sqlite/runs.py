@@ -148,6 +148,7 @@ def _promote(
 ) -> Promoted:
     require_alive(db, lessee.node)
     leased: list[LeasedRun] = []
+    unowned: list[Instant] = []
     for row in rows:
         if row.attempt == 1 and row.expires is not None and row.expires < now:
             _miss(db, row, now)
@@ -167,9 +168,11 @@ def _promote(
             version=version, lane=lane, fence=row.fence + (owner is not None)
         )
         db.execute(SQL["runs.insert_live"], (*run, None, owner))
-        if owner is not None:
+        if owner is None:
+            unowned.append(run.at)
+        else:
             leased.append(run)
-    return Promoted(leased, len(rows))
+    return Promoted(leased, len(rows), tuple(unowned))
 
 
 def _miss(db: sqlite3.Connection, row: Waiting, now: Instant) -> None:

@@ -444,7 +444,7 @@ begin
     r.fence + r.mine::integer, r.payload, r.mine
   from ready r
   union all
-  select c.job, c.run, c.version, c.lane, c.priority, c.due, c.at, c.attempt, c.rescues, c.fence, c.payload, false
+  select c.job, c.run, c.version, c.lane, c.priority, c.due, c.at, c.attempt, c.rescues, c.fence, c.payload, null
   from coming c
   where not exists (select from ready r where r.job = c.job and r.run = c.run)
   order by 7, 1, 2;
