@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
@@ -17,6 +17,12 @@ HEARTBEAT_MAX = 12 * SECOND + SECOND // 2
 STOPPING = 4 * SECOND
 KILLING = 2 * SECOND
 """A function that does not stop within five seconds is killed with its runner."""
+
+UNHEARD = SECOND // 1_000
+"""So long a runner may have been gone before its worker hears of it."""
+
+BETWEEN_TRIALS = SECOND // 2
+"""A new runner for the next suspect is there within this."""
 
 OBEYED_AFTER = 2 * SECOND
 TIMER_SLACK = SECOND // 100
@@ -246,7 +252,8 @@ def calm_times_are_prompt(books: Books) -> Iterator[str]:
         if not starts and run["status"] not in ("cancelled", "skipped", "missed"):
             yield f"never started: {run_id}"
         elif starts and starts[0].started - since > prompt and _had_room(history, starts[0]):
-            yield f"late: {run_id} by {starts[0].started - since} µs in calm times"
+            if not _waited_as_a_suspect(history, starts[0], since):
+                yield f"late: {run_id} by {starts[0].started - since} µs in calm times"
 
 
 def retries_wait(books: Books) -> Iterator[str]:
@@ -286,6 +293,35 @@ def _had_room(history: History, late: Effect) -> bool:
         if effect.started_at <= late.started_at and (effect.ended_at or FOREVER) >= since
     ]
     return len(meanwhile) < history.slots
+
+
+def _waited_as_a_suspect(history: History, late: Effect, since: int) -> bool:
+    """Whether it was called into a runner that died before it heard of that, and then waited for
+    its turn: suspects are called one at a time, and without a pause, each alone in a new runner.
+    """
+    crowds = Counter(effect.runner for effect in history.effects)
+    trials = [
+        effect
+        for effect in history.effects
+        if effect.runner is not None and crowds[effect.runner] == 1
+        if effect.process == late.process and effect.started_at < late.started_at
+    ]
+    called = late.started_at - (late.started - since)
+    deaths = [at for name, at in history.runner_deaths.items() if _is_of(name, late.process)]
+    died = [
+        at for at in deaths if called - UNHEARD <= at <= called + round(history.prompt_s * SECOND)
+    ]
+    if late.runner is None or crowds[late.runner] != 1 or not died:
+        return False
+    busy_until = max(died)
+    for trial in trials:
+        if trial.started_at <= busy_until + BETWEEN_TRIALS:
+            busy_until = max(busy_until, trial.ended_at or FOREVER)
+    return late.started_at <= busy_until + BETWEEN_TRIALS
+
+
+def _is_of(runner: str, process: str) -> bool:
+    return runner.rpartition(".")[0] == process
 
 
 def _named(error: str | None) -> str | None:

@@ -12,8 +12,10 @@ from tests.simulation.swarm import KINDS, profile
 
 SEEDS = range(1, 101)
 CORES = os.cpu_count() or 1
-FOUND = (41672,)
-"""Seeds that once found a fault: a completion without an answer was waited for without end."""
+FOUND = (41208, 41498, 41672)
+"""Seeds that once found a fault: a retry was given back because the answer to its last end was
+late; what may start once was leased by a poll, 1.6 s late; a completion without an answer was
+waited for without end."""
 
 
 @pytest.mark.timeout(600)

@@ -5,14 +5,18 @@ make, and their time begins.
 from __future__ import annotations
 
 import asyncio
+from copy import deepcopy
 from dataclasses import dataclass, field
 
 import pytest
 
 from tests.simulation.audit import Auditor
+from tests.simulation.checker import violations
 from tests.simulation.clients import Book
+from tests.simulation.history import History
 from tests.simulation.line import Fault
-from tests.simulation.points import START
+from tests.simulation.oracle import SECOND
+from tests.simulation.points import START, play
 from tests.simulation.process import Build, Machine, Process
 from tests.simulation.receiver import Receiver, SimulatedRunner
 from tests.simulation.scenarios import Director, Scene
@@ -138,6 +142,64 @@ def test_nobody_waits_for_ever_behind_those_who_kill_their_runners():
 
     assert report.violations == []
     assert ("failed", "timed out after 15 s of waiting for a runner") in ends(report)
+
+
+# Lateness, as the checker sees it
+
+
+@pytest.fixture(scope="module")
+def unheard() -> History:
+    """Two calls were in a runner that died; of the later one the runner had not heard, so that its
+    first start is the one alone, after that of the other suspect. Everything else was calm.
+    """
+    report, _ = play("lose_a_runner", None)
+    history = report.history
+    history.calm = True
+    suspects = [each for each in history.effects if each.end == "stopped"]
+    for effect in suspects:
+        effect.ended_at = history.runner_deaths[effect.runner or ""]
+    history.effects.remove(suspects[-1])
+    return history
+
+
+def late(history: History) -> list[str]:
+    return [each for each in violations(history) if each.startswith("late:")]
+
+
+def test_a_suspect_that_waited_for_its_turn_is_not_late(unheard: History):
+    assert late(unheard) == []
+
+
+def a_pause_between_trials(history: History) -> None:
+    history.effects[-1].started_at += SECOND
+    history.effects[-1].started += SECOND
+
+
+def nobody_before_it(history: History) -> None:
+    del history.effects[-2]
+
+
+def nobody_died(history: History) -> None:
+    history.runner_deaths.clear()
+
+
+def died_elsewhere(history: History) -> None:
+    history.effects[-1].process = "node-9"
+
+
+def a_runner_of_others(history: History) -> None:
+    history.effects[0].runner = history.effects[-1].runner
+
+
+@pytest.mark.parametrize(
+    "doctor",
+    [a_pause_between_trials, nobody_before_it, nobody_died, died_elsewhere, a_runner_of_others],
+)
+def test_no_other_reason_to_wait_is_good_enough(unheard: History, doctor):
+    history = deepcopy(unheard)
+    doctor(history)
+
+    assert len(late(history)) == 1
 
 
 pytestmark = pytest.mark.timeout(120)
