@@ -109,6 +109,14 @@ async def one_killer_after_the_other(d: Director) -> None:
     await asyncio.sleep(60)
 
 
+async def a_suspect_after_those_who_waited_in_vain(d: Director) -> None:
+    await one_killer_after_the_other(d)
+    await d.trigger(await d.function("ok/2.0", timeout=TIMEOUT_S, retries=0))
+    await asyncio.sleep(1)
+    kill_runners(d)
+    await asyncio.sleep(20)
+
+
 def ends(report: Report) -> list[tuple[str, str]]:
     books = [asked for asked in report.history.asks if asked.what == "books"]
     return sorted(
@@ -142,6 +150,13 @@ def test_nobody_waits_for_ever_behind_those_who_kill_their_runners():
 
     assert report.violations == []
     assert ("failed", "timed out after 15 s of waiting for a runner") in ends(report)
+
+
+def test_who_waited_in_vain_stands_in_nobodys_way():
+    report = played(a_suspect_after_those_who_waited_in_vain)
+
+    assert report.violations == []
+    assert ("succeeded", "") in ends(report)
 
 
 # Lateness, as the checker sees it

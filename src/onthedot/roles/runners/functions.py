@@ -295,9 +295,11 @@ class FunctionRunner:
     # Suspects
 
     def _try_next(self) -> None:
-        if self._accused is None and self._suspects and not self._closing:
-            self._accused = self._suspects.popleft()
-            self._spawn(self._try(self._accused))
+        while self._accused is None and self._suspects and not self._closing:
+            under = self._suspects.popleft()
+            if under.begin.number in self._calls:  # else it was stopped while it waited
+                self._accused = under
+                self._spawn(self._try(under))
 
     async def _try(self, under: Under) -> None:
         """Call it alone, in a runner of its own."""
