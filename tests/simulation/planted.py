@@ -356,8 +356,8 @@ ATTEMPTS = (
         "nothing times out",
         (
             "roles/attempt.py",
-            "    seconds = _patience_us(under_way) / SECOND\n",
-            "    seconds = _patience_us(under_way) / SECOND + 1e9\n",
+            "_patience_us(under_way) / SECOND)",
+            "_patience_us(under_way) / SECOND + 1e9)",
         ),
     ),
 )

@@ -15,6 +15,7 @@ from onthedot.core.outcomes import Result, end_by_wish, settle, timed_out
 from onthedot.ids import Chance
 from onthedot.observe.events import warn
 from onthedot.observe.tally import Tally
+from onthedot.roles.alarms import Alarms
 from onthedot.roles.holding import Holding, Key, Stopped, UnderWay
 from onthedot.roles.runners import Call, Runner, failed
 from onthedot.wire.pipe import Said
@@ -59,6 +60,7 @@ class Attempts:
         self._bench = bench
         self._holding = holding
         self._quiet = asyncio.Event()
+        self._alarms: Alarms[UnderWay] = Alarms(partial(_stop, why=Stopped.TIMED_OUT))
         self.wishes: dict[Key, str] = {}
         """As they were last read. One may be for a run whose claim has not been answered yet."""
 
@@ -79,8 +81,8 @@ class Attempts:
             under_way.stop = self._bench.runner.start(call, partial(self._done, under_way))
         except Exception as error:  # noqa: BLE001  (a mistake in a runner must not take the worker with it)
             self._done(under_way, failed(error))
-        if not under_way.ended and under_way.timer is None:  # one that waits has its own
-            under_way.timer = _timer(under_way)
+        if not under_way.ended and under_way.alarm is None:  # one that waits has its own
+            self._set_alarm(under_way)
 
     # Calls that must wait for a runner process
 
@@ -105,10 +107,13 @@ class Attempts:
             await asyncio.sleep(BEGIN_POLL_S)
 
     def _begin_time(self, under_way: UnderWay, *, waiting: bool) -> None:
-        if under_way.timer is not None:
-            under_way.timer.cancel()
+        if under_way.alarm is not None:
+            under_way.alarm.pop(under_way, None)
         under_way.waiting = waiting
-        under_way.timer = _timer(under_way)
+        self._set_alarm(under_way)
+
+    def _set_alarm(self, under_way: UnderWay) -> None:
+        under_way.alarm = self._alarms.set(under_way, _patience_us(under_way) / SECOND)
 
     def obey(self, key: Key, wish: str) -> None:
         """Somebody wants this run to end: one that waits ends now, one under way is stopped."""
@@ -186,8 +191,8 @@ class Attempts:
 
     def _leave(self, under_way: UnderWay) -> None:
         under_way.ended = True
-        if under_way.timer is not None:
-            under_way.timer.cancel()
+        if under_way.alarm is not None:
+            under_way.alarm.pop(under_way, None)
         key = under_way.run.job, under_way.run.run
         # The run may have been taken over and come back to us, under another fence: then the place
         # is that of its next attempt.
@@ -200,12 +205,6 @@ class Attempts:
 def _patience_us(under_way: UnderWay) -> int:
     timeout_us = under_way.handling.timeout_us
     return max(timeout_us, WAIT_US) if under_way.waiting else timeout_us
-
-
-def _timer(under_way: UnderWay) -> asyncio.TimerHandle:
-    """A bare one: asyncio.timeout would cost a short attempt more than the rest of it."""
-    seconds = _patience_us(under_way) / SECOND
-    return asyncio.get_running_loop().call_later(seconds, _stop, under_way, Stopped.TIMED_OUT)
 
 
 def _stop(under_way: UnderWay, why: Stopped) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -16,6 +15,7 @@ from onthedot.clock import Clock
 from onthedot.core.instants import MILLISECOND, SECOND, Instant
 from onthedot.core.model import Handling, LeasedRun, RunRef
 from onthedot.core.recovery import room_to_hold, room_to_lease
+from onthedot.roles.alarms import Alarm
 
 Key = tuple[int, int]
 Held = tuple[int, int, int]
@@ -51,7 +51,7 @@ class Stopped(Enum):
     GIVEN_UP = "given up"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class UnderWay:
     """An attempt that has been started. `waiting`: its call waits for a runner process. `ended`: it
     has left its outcome, or was given up.
@@ -61,7 +61,7 @@ class UnderWay:
     handling: Handling
     started: Instant
     stop: Callable[[], object] = _nothing
-    timer: asyncio.TimerHandle | None = None
+    alarm: Alarm[UnderWay] | None = None
     stopped: Stopped | None = None
     wish: str = ""
     waiting: bool = False

@@ -19,7 +19,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     """Run this until it is done."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     collect_rarely(COLLECT_EVERY)
-    with asyncio.Runner(loop_factory=_fast_loop()) as runner:
+    with asyncio.Runner(loop_factory=fast_loop()) as runner:
         return runner.run(work)
 
 
@@ -32,7 +32,7 @@ def collect_rarely(every: int) -> None:
     gc.set_threshold(every, 20, 100)
 
 
-def _fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
+def fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
     """uvloop where there is one: its timers and sockets are several times quicker."""
     try:
         import uvloop

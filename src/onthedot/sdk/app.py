@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, get_type_hints, overload
 
 import msgspec
@@ -125,6 +125,7 @@ class Function(Generic[P, R]):
         self.is_coroutine = inspect.iscoroutinefunction(function)
         self._function = function
         self._arguments, self._wants_context = _arguments_of(function)
+        self._decoder = msgspec.json.Decoder(self._arguments)
         self.__doc__ = function.__doc__
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -188,13 +189,13 @@ class Function(Generic[P, R]):
     def bound(self, payload: str, context: Context) -> Callable[[], Any]:
         """The call that a payload stands for. Raises Invalid if it does not fit the function."""
         given = self._decoded(payload)
-        keywords = {name: getattr(given, name) for name in self._arguments.__struct_fields__}
-        first = (context,) if self._wants_context else ()
-        return lambda: self._function(*first, **keywords)
+        keywords = msgspec.structs.asdict(given)
+        first: tuple[Any, ...] = (context,) if self._wants_context else ()
+        return partial(self._function, *first, **keywords)
 
     def _decoded(self, payload: str | bytes) -> msgspec.Struct:
         try:
-            return msgspec.json.decode(payload, type=self._arguments)
+            return self._decoder.decode(payload)
         except msgspec.ValidationError as error:
             raise Invalid(
                 f"the payload does not fit {self.name}: {error}",

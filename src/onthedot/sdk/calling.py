@@ -37,6 +37,9 @@ class Answer(NamedTuple):
     retry_after_us: int | None = None
 
 
+NOTHING = Answer()
+
+
 async def call(function: Function[Any, Any], payload: str, context: Context) -> Answer:
     """Call it: a coroutine on this loop, a function in a thread of the loop's executor. Whatever it
     raises is an answer; only a cancellation is passed on. What it says is in the context's notes,
@@ -48,7 +51,7 @@ async def call(function: Function[Any, Any], payload: str, context: Context) -> 
         return Answer(error=str(error), retryable=False)
     speaker = SPEAKER.set(context.notes)
     try:
-        result = await _outcome(bound, function.is_coroutine)
+        result = await (bound() if function.is_coroutine else _outcome_in_thread(bound))
     except asyncio.CancelledError:
         raise
     except BaseException as error:  # noqa: BLE001  (sys.exit() in a function ends the run, not its runner)
@@ -59,9 +62,7 @@ async def call(function: Function[Any, Any], payload: str, context: Context) -> 
     return returned(result)
 
 
-async def _outcome(bound: Callable[[], Any], is_coroutine: bool) -> Any:
-    if is_coroutine:
-        return await bound()
+async def _outcome_in_thread(bound: Callable[[], Any]) -> Any:
     inherited = contextvars.copy_context()
     return await asyncio.get_running_loop().run_in_executor(None, inherited.run, _in_thread, bound)
 
@@ -85,7 +86,7 @@ def returned(result: Any) -> Answer:
     attempt would return the same.
     """
     if result is None:
-        return Answer()
+        return NOTHING
     try:
         text = msgspec.json.encode(result)
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:

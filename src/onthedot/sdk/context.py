@@ -32,24 +32,7 @@ class Fail(Exception):
     """Raised by `ctx.fail`: no further attempt would succeed."""
 
 
-class Halt:
-    """Whether an attempt is to end. A bare flag: nobody waits for it, and an Event costs as much as
-    all the rest of a short call.
-    """
-
-    __slots__ = ("_is_set",)
-
-    def __init__(self) -> None:
-        self._is_set = False
-
-    def set(self) -> None:
-        self._is_set = True
-
-    def is_set(self) -> bool:
-        return self._is_set
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Context:
     """The run that a function is called for. `run_id` is the same for every attempt: use it as an
     idempotency key.
@@ -60,16 +43,16 @@ class Context:
     attempt: int
     scheduled_us: int
     deadline_us: int | None = None
-    notes: Notes = field(default_factory=Notes, repr=False, compare=False)
-    stake: Transaction | None = field(default=None, repr=False, compare=False)
-    halt: Halt = field(default_factory=Halt, repr=False, compare=False)
+    notes: Notes = field(default_factory=Notes, repr=False)
+    stake: Transaction | None = field(default=None, repr=False)
+    halted: bool = field(default=False, repr=False)
 
     @property
     def cancelled(self) -> bool:
         """Whether this attempt is to end: it was cancelled, or its time is over. A function that
         lasts should look now and then; five seconds later its process is killed.
         """
-        return self.halt.is_set()
+        return self.halted
 
     @property
     def scheduled_for(self) -> datetime:

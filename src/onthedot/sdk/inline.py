@@ -90,7 +90,7 @@ class InlineFunctions:
         last: _LastWord,
     ) -> None:
         """A coroutine is cancelled, a function is told. What does not listen is left alone."""
-        context.halt.set()
+        context.halted = True
         if function.is_coroutine:
             task.cancel()
         self.on_halt(task)

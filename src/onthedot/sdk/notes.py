@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from onthedot.clock import Clock, SystemClock
+from onthedot.core.instants import Instant
 from onthedot.core.outcomes import storable
 from onthedot.wire.pipe import Line
 
@@ -24,6 +25,8 @@ LINE_BYTES_MAX = 4_000
 CHECKPOINT_BYTES_MAX = 64 * 1024
 TEXT_BYTES_MAX = 400
 CLOCK = SystemClock()
+_LOCK = threading.Lock()
+"""One for all of them: it is held for a moment, and one for each call would cost every call."""
 
 
 class News(NamedTuple):
@@ -35,25 +38,28 @@ class News(NamedTuple):
 
 
 class Notes:
-    """`on_news` is called, from whichever thread, when there is something to `take` again."""
+    """`on_news` is called, from whichever thread, when there is something to `take` again.
+
+    Most calls say nothing, and are over within microseconds: what it takes to keep words is made
+    with the first of them.
+    """
+
+    __slots__ = (
+        *("_checkpoint", "_clock", "_last_checkpoint", "_logger", "_news", "_on_news"),
+        *("_progress", "_words"),
+    )
 
     def __init__(
         self,
         on_news: Callable[[], object] = lambda: None,
         *,
         checkpoint: str | None = None,
-        clock: Clock | None = None,
+        clock: Clock = CLOCK,
     ) -> None:
         self._on_news = on_news
-        self._clock = clock or CLOCK
-        self._lock = threading.Lock()
+        self._clock = clock
         self._news = False
-        self._lines: list[Line] = []
-        self._begun: dict[str, str] = {}
-        self._room = HEAD_BYTES_MAX
-        self._tail: deque[Line] = deque()
-        self._tail_bytes = 0
-        self._cut_lines = self._cut_bytes = 0
+        self._words: _Words | None = None
         self._progress: str | None = None
         self._checkpoint: str | None = None
         self._last_checkpoint = checkpoint
@@ -63,20 +69,14 @@ class Notes:
 
     def write(self, stream: str, text: str) -> None:
         """As to a stream: a line ends where the text says so."""
-        with self._lock:
-            *whole, rest = (self._begun.pop(stream, "") + text).split("\n")
-            for line in whole:
-                self._add(stream, line)
-            if len(rest) > LINE_BYTES_MAX:
-                self._add(stream, rest)
-            elif rest:
-                self._begun[stream] = rest
+        with _LOCK:
+            self._spoken().write(stream, text, self._clock.now())
         self._tell()
 
     def line(self, level: str, text: str) -> None:
-        with self._lock:
+        with _LOCK:
             for each in text.split("\n"):
-                self._add(level, each)
+                self._spoken().add(level, each, self._clock.now())
         self._tell()
 
     def progress(self, done: float, total: float | None, text: str) -> None:
@@ -120,9 +120,11 @@ class Notes:
 
     def take(self) -> News | None:
         """What is new; None if nothing is."""
-        with self._lock:
+        if not self._news and self._words is None:
+            return None
+        with _LOCK:
             self._news = False
-            lines, self._lines = self._lines, []
+            lines = self._words.take() if self._words is not None else []
             progress, self._progress = self._progress, None
             checkpoint, self._checkpoint = self._checkpoint, None
         if not lines and progress is None and checkpoint is None:
@@ -131,20 +133,45 @@ class Notes:
 
     def close(self) -> None:
         """The call is over: what has no line end is a line, and after the cut comes the end."""
-        with self._lock:
-            begun, self._begun = self._begun, {}
-            for stream, text in begun.items():
-                self._add(stream, text)
-            if self._cut_lines:
-                words = f"… [cut: {self._cut_lines:,} lines, {self._cut_bytes:,} bytes]"
-                self._lines.append((self._tail[0][0], "cut", words))
-            self._lines += self._tail
-            self._tail.clear()
+        if self._words is not None:
+            with _LOCK:
+                self._words.close(self._clock.now())
 
-    def _add(self, level: str, text: str) -> None:
+    def _spoken(self) -> _Words:
+        if self._words is None:
+            self._words = _Words()
+        return self._words
+
+    def _tell(self) -> None:
+        if not self._news:
+            self._news = True
+            self._on_news()
+
+
+class _Words:
+    """The lines of a call, bounded; whoever uses it has the lock."""
+
+    def __init__(self) -> None:
+        self._lines: list[Line] = []
+        self._begun: dict[str, str] = {}
+        self._room = HEAD_BYTES_MAX
+        self._tail: deque[Line] = deque()
+        self._tail_bytes = 0
+        self._cut_lines = self._cut_bytes = 0
+
+    def write(self, stream: str, text: str, now: Instant) -> None:
+        *whole, rest = (self._begun.pop(stream, "") + text).split("\n")
+        for line in whole:
+            self.add(stream, line, now)
+        if len(rest) > LINE_BYTES_MAX:
+            self.add(stream, rest, now)
+        elif rest:
+            self._begun[stream] = rest
+
+    def add(self, level: str, text: str, now: Instant) -> None:
         kept = storable(text, LINE_BYTES_MAX) or ""
         size = len(kept.encode())
-        line = (self._clock.now(), level, kept)
+        line = (now, level, kept)
         if size <= self._room and not self._tail:
             self._room -= size
             self._lines.append(line)
@@ -157,10 +184,19 @@ class Notes:
             self._cut_lines += 1
             self._cut_bytes += gone
 
-    def _tell(self) -> None:
-        if not self._news:
-            self._news = True
-            self._on_news()
+    def take(self) -> list[Line]:
+        lines, self._lines = self._lines, []
+        return lines
+
+    def close(self, now: Instant) -> None:
+        begun, self._begun = self._begun, {}
+        for stream, text in begun.items():
+            self.add(stream, text, now)
+        if self._cut_lines:
+            words = f"… [cut: {self._cut_lines:,} lines, {self._cut_bytes:,} bytes]"
+            self._lines.append((self._tail[0][0], "cut", words))
+        self._lines += self._tail
+        self._tail.clear()
 
 
 class _Handler(logging.Handler):

@@ -16,15 +16,18 @@ import sys
 import threading
 import time
 import traceback
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from onthedot.clock import SystemClock
+from onthedot.core.instants import Instant
 from onthedot.errors import Invalid, OnthedotError
-from onthedot.roles.running import collect_rarely
+from onthedot.roles.running import collect_rarely, fast_loop
 from onthedot.sdk.app import App, Function
-from onthedot.sdk.calling import call, in_words
+from onthedot.sdk.calling import NOTHING, Answer, call, in_words
 from onthedot.sdk.context import Context
 from onthedot.sdk.isolation import in_words as in_words_of
 from onthedot.sdk.isolation import leave_with_parent, limit_memory
@@ -75,25 +78,33 @@ def load(reference: str) -> App:
     return found
 
 
+class _Under(NamedTuple):
+    """A call that is under way."""
+
+    function: Function[Any, Any]
+    context: Context
+    task: asyncio.Task[None]
+
+
 class Runner(asyncio.Protocol):
     def __init__(self, app: App, memory_limit: int) -> None:
         self.gone = asyncio.Event()
         self._app = app
         self._memory_limit = memory_limit
         self._frames = Frames()
-        self._tasks: dict[int, asyncio.Task[End]] = {}
-        self._under_way: dict[int, tuple[Function[Any, Any], Context]] = {}
+        self._under_way: dict[int, _Under] = {}
+        self._loop = asyncio.get_running_loop()
         self._said: list[FromRunner] = []
         self._transport: asyncio.Transport | None = None
         self._database = _database()
         self._asks = Asks(self.say)
         self.beat = 0.0
+        self.found: deque[Blocked] = deque()
 
     # What asyncio calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)
         jobs = [function.declaration() for function in self._app.functions.values()]
         isolated = {
             name: function.isolation.memory_bytes
@@ -104,13 +115,14 @@ class Runner(asyncio.Protocol):
         self.say(Alive())
 
     def data_received(self, data: bytes) -> None:
+        now = CLOCK.now()
         for body in self._frames.feed(data):
             for message in to_runner(body):
                 if isinstance(message, Begin):
-                    self._begin(message)
+                    self._begin(message, now)
                 elif isinstance(message, Told):
                     self._asks.told(message)
-                elif message.number in self._tasks:
+                elif message.number in self._under_way:
                     self._halt(message.number)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -118,7 +130,7 @@ class Runner(asyncio.Protocol):
 
     def say(self, message: FromRunner) -> None:
         if not self._said:
-            asyncio.get_running_loop().call_soon(self._flush)
+            self._loop.call_soon(self._flush)
         self._said.append(message)
 
     # Inside
@@ -132,68 +144,80 @@ class Runner(asyncio.Protocol):
         """A coroutine is cancelled. A thread cannot be: it is told, and ends when it likes; the
         worker does not wait for long.
         """
-        function, context = self._under_way[number]
-        context.halt.set()
-        if function.is_coroutine:
-            self._tasks[number].cancel()
+        under = self._under_way[number]
+        under.context.halted = True
+        if under.function.is_coroutine:
+            # One that has not taken its first step never will, and says nothing itself.
+            under.task.add_done_callback(lambda task: self._ended(number, NOTHING))
+            under.task.cancel()
 
-    def _begin(self, begin: Begin) -> None:
-        function = self._app.functions[begin.function]
-        number, loop = begin.number, asyncio.get_running_loop()
-        notes = Notes(
-            lambda: loop.call_soon_threadsafe(loop.call_later, NEWS_S, self._tell, number),
-            checkpoint=begin.checkpoint,
-        )
-        stake = None if begin.fence is None else self._stake(begin)
+    def _begin(self, begin: Begin, now: Instant) -> None:
+        function, number = self._app.functions[begin.function], begin.number
         context = Context(
             run_id=begin.run_id,
             job_id=begin.job_id,
             attempt=begin.attempt,
             scheduled_us=begin.scheduled_for,
-            deadline_us=CLOCK.now() + begin.timeout_us,
-            notes=notes,
-            stake=stake,
+            deadline_us=now + begin.timeout_us,
+            notes=Notes(partial(self._has_news, number), checkpoint=begin.checkpoint),
+            stake=None if begin.fence is None else self._stake(begin, now),
         )
-        self._under_way[begin.number] = function, context
-        task = asyncio.get_running_loop().create_task(self._run(begin, function, context))
-        self._tasks[begin.number] = task
-        task.add_done_callback(lambda ended: self._ended(begin.number, ended))
+        task = self._loop.create_task(self._run(number, function, begin.payload, context))
+        self._under_way[number] = _Under(function, context, task)
+
+    def _has_news(self, number: int) -> None:
+        """From whichever thread."""
+        self._loop.call_soon_threadsafe(self._loop.call_later, NEWS_S, self._tell, number)
 
     def _tell(self, number: int) -> None:
         """Pass on what a call has said since the last time."""
-        if number in self._under_way:
-            news = self._under_way[number][1].notes.take()
-            if news is not None:
-                self.say(Said(number, *news))
+        under = self._under_way.get(number)
+        news = None if under is None else under.context.notes.take()
+        if news is not None:
+            self.say(Said(number, *news))
 
-    def _stake(self, begin: Begin) -> Transaction:
-        started = max(begin.scheduled_for, CLOCK.now())
+    def _stake(self, begin: Begin, now: Instant) -> Transaction:
+        started = max(begin.scheduled_for, now)
         ask = self._asks.of(begin.number, started)
         return Transaction(begin, started, ask=ask, database=self._database)
 
-    def _ended(self, number: int, task: asyncio.Task[End]) -> None:
-        self._tell(number)
-        del self._tasks[number]
-        _, context = self._under_way.pop(number)
-        if context.stake is not None and context.stake.committed:
-            self.say(End(number))
-            return
-        stopped = task.cancelled() or context.cancelled
-        self.say(End(number, stopped=True) if stopped else task.result())
-
-    async def _run(self, begin: Begin, function: Function[Any, Any], context: Context) -> End:
-        answer = await call(function, begin.payload, context)
+    async def _run(
+        self, number: int, function: Function[Any, Any], payload: str, context: Context
+    ) -> None:
+        try:
+            answer = await call(function, payload, context)
+        except asyncio.CancelledError:  # asked for by us, or by the function itself
+            context.halted = True
+            answer = NOTHING
         if context.stake is not None:
             answer = context.stake.judged(answer)
+        self._ended(number, answer)
+
+    def report(self) -> None:
+        """Say what the watch has found: before the end of those whom it names."""
+        while self.found:
+            self.say(self.found.popleft())
+
+    def _ended(self, number: int, answer: Answer) -> None:
+        self.report()
+        self._tell(number)
+        under = self._under_way.pop(number, None)
+        if under is None:
+            return
+        context = under.context
+        is_committed = context.stake is not None and context.stake.committed
+        if context.halted and not is_committed:
+            self.say(End(number, stopped=True))
+            return
         error, output, retryable, after_us = answer
         if error is not None and self._memory_limit and error.startswith("MemoryError"):
             error = f"out of memory: limit {in_words_of(self._memory_limit)}\n{error}"
-        return End(begin.number, error, output, retryable, retry_after_us=after_us)
+        self.say(End(number, error, output, retryable, retry_after_us=after_us))
 
     def beats(self) -> None:
         """The loop goes round."""
         self.beat = CLOCK.monotonic()
-        if self._tasks:
+        if self._under_way:
             self.say(Alive())
 
     def suspects(self, loop: asyncio.AbstractEventLoop) -> tuple[list[int], bool]:
@@ -201,16 +225,11 @@ class Runner(asyncio.Protocol):
         a coroutine. If none is being stepped, some function in a thread has the interpreter.
         """
         stepped = asyncio.current_task(loop)
-        calls = [(number, task) for number, task in list(self._tasks.items())]
+        calls = list(self._under_way.items())
         if stepped is None:
-            plain = [number for number, _ in calls if not self._is_coroutine(number)]
-            return plain, False
-        own = [number for number, task in calls if task is stepped]
-        return own or [number for number, _ in calls if self._is_coroutine(number)], True
-
-    def _is_coroutine(self, number: int) -> bool:
-        known = self._under_way.get(number)
-        return known is not None and known[0].is_coroutine
+            return [number for number, each in calls if not each.function.is_coroutine], False
+        own = [number for number, each in calls if each.task is stepped]
+        return own or [number for number, each in calls if each.function.is_coroutine], True
 
 
 def _database() -> Transactions | None:
@@ -236,7 +255,8 @@ def _watch(runner: Runner, loop: asyncio.AbstractEventLoop, main: int) -> None:
             numbers, in_coroutine = runner.suspects(loop)
             if numbers:
                 where = _stands(main) if in_coroutine else "a thread that holds the interpreter"
-                loop.call_soon_threadsafe(runner.say, Blocked(numbers, silent, where))
+                runner.found.append(Blocked(numbers, silent, where))
+                loop.call_soon_threadsafe(runner.report)
 
 
 def _stands(thread: int) -> str:
@@ -279,7 +299,8 @@ def main(reference: str, fd: int, parent: int, memory_limit: int) -> None:
         sys.exit(1)
     capture_logging()
     collect_rarely(COLLECT_EVERY)
-    asyncio.run(_serve(app, fd, memory_limit))
+    with asyncio.Runner(loop_factory=fast_loop()) as loop:
+        loop.run(_serve(app, fd, memory_limit))
     os._exit(0)  # threads that are still in a function are not waited for
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from onthedot.wire.pipe import (
     Alive,
     Begin,
+    End,
     Frames,
     FromRunner,
     Hello,
@@ -139,7 +140,9 @@ class Child(asyncio.Protocol):
     # Inside
 
     def _heard(self, message: FromRunner) -> None:
-        if isinstance(message, Hello):
+        if isinstance(message, End):  # nearly all that is ever said
+            self._on_message(self, message)
+        elif isinstance(message, Hello):
             if not self._hello.done():
                 self._hello.set_result(message)
         elif isinstance(message, Refusal):

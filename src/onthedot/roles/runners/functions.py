@@ -93,8 +93,15 @@ class FunctionRunner:
         number = self._last
         handling, run = call.handling, call.run
         begin = Begin(
-            *(number, handling.handler, call.payload, call.run_id, call.job_id),
-            *(run.attempt, run.due, handling.timeout_us, call.checkpoint),
+            number,
+            handling.handler,
+            call.payload,
+            call.run_id,
+            call.job_id,
+            run.attempt,
+            run.due,
+            handling.timeout_us,
+            call.checkpoint,
             run.fence if handling.guarantee == "exactly_once" else None,
         )
         under = Under(call, begin, done)
@@ -126,13 +133,12 @@ class FunctionRunner:
         """To the runner with the least to do, one that answers if there is such; if there is none,
         it waits for the next.
         """
-        load = [(each.silent, len(each.under_way), n) for n, each in enumerate(self._children)]
-        child = self._children[min(load)[2]] if load else None
-        if child is None:
+        children = self._children
+        if not children:
             under.call.turns.waits(under.call.run)
             self._unassigned.append(under)
         else:
-            self._give(under, child)
+            self._give(under, children[0] if len(children) == 1 else min(children, key=_load))
 
     def _give(self, under: Under, child: Child) -> None:
         under.child = child
@@ -180,16 +186,18 @@ class FunctionRunner:
     def _heard(self, child: Child, message: FromRunner) -> None:
         if isinstance(message, Blocked):
             self._watch.name(message)
-            return
-        if isinstance(message, Asked):
+        elif isinstance(message, Asked):
             self._spawn(self._answer(child, message))
-        if not isinstance(message, End | Said):
-            return
+        elif isinstance(message, End):
+            under = self._calls.get(message.number)
+            if under is not None and under.child is child:
+                self._end(under, None if message.stopped else _result(message))
+        elif isinstance(message, Said):
+            self._said(child, message)
+
+    def _said(self, child: Child, message: Said) -> None:
         under = self._calls.get(message.number)
         if under is None or under.child is not child:
-            return
-        if isinstance(message, End):
-            self._end(under, None if message.stopped else _result(message))
             return
         if message.checkpoint is not None:  # should it be called again, after a runner's death
             under.begin = msgspec.structs.replace(under.begin, checkpoint=message.checkpoint)
@@ -351,10 +359,19 @@ class FunctionRunner:
         task.add_done_callback(self._tasks.pop)
 
 
+def _load(child: Child) -> tuple[bool, int]:
+    return child.silent, len(child.under_way)
+
+
 def default_count() -> int:
     """One core is left to the worker."""
     return max(1, (os.cpu_count() or 2) - 1)
 
 
+_SUCCESS = Result()
+
+
 def _result(message: End) -> Result:
+    if message.error is None and message.output is None:
+        return _SUCCESS
     return Result(message.error, message.output, message.retryable, message.retry_after_us)
