@@ -328,7 +328,7 @@ ATTEMPTS = (
         "without a hint nobody looks at the queue",
         (
             "roles/worker.py",
-            "not (asked or now - self._polled_at >= POLL_S)",
+            "not (asked or self._poll_in() <= 0)",
             "not asked",
         ),
     ),
