@@ -14,7 +14,6 @@ import signal
 import socket
 import sys
 import threading
-import time
 import traceback
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
     from onthedot.store.postgres.transacting import Transactions
 
 THREADS = 10
+WATCHER = "watcher"
 COLLECT_EVERY = 20_000
 """Objects until cycles are looked for: functions may leave some, so sooner than in the server."""
 
@@ -244,11 +244,14 @@ def _database() -> Transactions | None:
     return Transactions(url)
 
 
-def _watch(runner: Runner, loop: asyncio.AbstractEventLoop, main: int) -> None:
-    """From a thread: name whoever holds up the loop, or held the interpreter until just now."""
+def _watch(
+    runner: Runner, loop: asyncio.AbstractEventLoop, main: int, over: threading.Event
+) -> None:
+    """From a thread: name whoever holds up the loop, or held the interpreter until just now. Not
+    with time.sleep, which fails where the wall clock is false: by libfaketime, in tests.
+    """
     said = 0.0
-    while True:
-        time.sleep(BLOCKED_S / 4)
+    while not over.wait(BLOCKED_S / 4):
         silent = CLOCK.monotonic() - runner.beat
         if runner.beat and silent > BLOCKED_S and runner.beat != said:
             said = runner.beat
@@ -269,8 +272,9 @@ async def _serve(app: App, fd: int, memory_limit: int) -> None:
     loop.set_default_executor(ThreadPoolExecutor(THREADS, "function"))
     runner = Runner(app, memory_limit)
     await loop.create_connection(lambda: runner, sock=socket.socket(fileno=fd))
-    watching = (runner, loop, threading.get_ident())
-    threading.Thread(target=_watch, args=watching, daemon=True).start()
+    over = threading.Event()
+    watching = (runner, loop, threading.get_ident(), over)
+    threading.Thread(target=_watch, args=watching, name=WATCHER, daemon=True).start()
     while not runner.gone.is_set():
         runner.beats()
         try:
@@ -278,6 +282,7 @@ async def _serve(app: App, fd: int, memory_limit: int) -> None:
                 await runner.gone.wait()
         except TimeoutError:
             continue
+    over.set()  # the loop that it would speak to is about to be closed
 
 
 def main(reference: str, fd: int, parent: int, memory_limit: int) -> None:
