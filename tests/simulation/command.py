@@ -60,8 +60,8 @@ class Tally:
     def keep(self, note: str = "") -> int:
         """Write what was run, and say how much that makes in all; returns the exit code."""
         if self.kept_in is not None and self.plays:
-            failed = f"failed: {', '.join(sorted(self.failed)[:SHOWN_MAX])}" if self.failed else ""
-            notes = ["interrupted" if self.interrupted else "", note, failed]
+            failed = results.FAILED + ", ".join(sorted(self.failed)) if self.failed else ""
+            notes = [results.INTERRUPTED if self.interrupted else "", note, failed]
             line = results.Line(
                 *(results.now(), self.commit, self.what, self.plays),
                 *(round(self.virtual_s / 3600, 1), self.starts, self.faults, len(self.failed)),
@@ -89,14 +89,27 @@ def main(arguments: Sequence[str]) -> int:
         return play_all(list(points), asked, Tally(f"points {asked.points}", kept))
     if asked.trace:
         return _tell(run_seed(asked.seed))
+    if asked.again:
+        return _play_open(asked, kept)
     seeds = range(asked.seed, asked.seed + asked.seeds)
     return play_all(seeds, asked, Tally(f"seeds {seeds.start} to {seeds.stop - 1}", kept))
+
+
+def _play_open(asked: argparse.Namespace, kept: Path | None) -> int:
+    """Seeds that have failed, to see whether they are mended."""
+    names = results.still_open(results.read(kept)) if kept is not None else []
+    seeds = sorted(int(name.split()[1]) for name in names if name.startswith("seed "))
+    if not seeds:
+        print("no seed is open")
+        return 0
+    return play_all(seeds, asked, Tally(f"seeds {', '.join(map(str, seeds))}", kept))
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python3 dev.py simulate", description=__doc__)
     parser.add_argument("--seeds", type=int, default=100, help="how many seeds (default 100)")
     parser.add_argument("--seed", type=int, default=1, help="the first seed (default 1)")
+    parser.add_argument("--again", action="store_true", help="the seeds that are open, once more")
     parser.add_argument("--trace", action="store_true", help="tell the story of --seed")
     parser.add_argument("--points", choices=("short", "all"), help="crash points instead of seeds")
     parser.add_argument("--point", metavar="NAME", help="tell the story of one crash point")

@@ -21,9 +21,12 @@ HEAD = f"""\
 # What the simulation has run
 
 Written by `python3 dev.py simulate` itself, a line for each run. A `{CHANGED}` stands for changes
-that were in no commit; such a run is not in the sum. What it all means: [how it is
+that were in no commit; such a run is not in the sum. A seed that failed is open until a later run
+has played it to the end without a fault. What it all means: [how it is
 tested](how-it-is-tested.md).
 """
+FAILED = "failed: "
+INTERRUPTED = "interrupted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,26 @@ class Line:
         """`seeds`, `points` or `planted bugs`."""
         return self.what if self.what.startswith("planted") else self.what.split()[0]
 
+    @property
+    def failures(self) -> list[str]:
+        """The names of what failed."""
+        for part in self.note.split("; "):
+            if part.startswith(FAILED):
+                return part.removeprefix(FAILED).split(", ")
+        return []
+
+    def has_played(self, name: str) -> bool:
+        """Whether this run has certainly played it to its end."""
+        if INTERRUPTED in self.note or self.commit.endswith(CHANGED):
+            return False
+        if not name.startswith("seed "):
+            return self.what == "points all" and name.startswith("point ")
+        number, numbers = int(name.split()[1]), self.what.removeprefix("seeds ")
+        if self.kind != "seeds":
+            return False
+        first, to, last = numbers.partition(" to ")
+        return int(first) <= number <= int(last) if to else str(number) in numbers.split(", ")
+
 
 def read(path: Path) -> list[Line]:
     if not path.exists():
@@ -77,10 +100,21 @@ def written(lines: list[Line]) -> str:
 def summed(lines: list[Line]) -> list[str]:
     """One sentence for each kind of run."""
     counted = [line for line in lines if not line.commit.endswith(CHANGED)]
+    left = still_open(counted)
     return [
-        _sum_of(kind, [line for line in counted if line.kind == kind])
+        _sum_of(kind, [line for line in counted if line.kind == kind], left)
         for kind in dict.fromkeys(line.kind for line in counted)
     ]
+
+
+def still_open(lines: list[Line]) -> list[str]:
+    """What has failed and was not seen to succeed since."""
+    found: dict[str, None] = {}
+    for line in lines:
+        for name in [name for name in found if line.has_played(name)]:
+            del found[name]
+        found |= dict.fromkeys(line.failures)
+    return list(found)
 
 
 def commit() -> str:
@@ -106,15 +140,16 @@ def _line(row: str) -> Line:
     return Line(when, name, what, int(played), float(hours), *numbers, note)
 
 
-def _sum_of(kind: str, lines: list[Line]) -> str:
+def _sum_of(kind: str, lines: list[Line], left: list[str]) -> str:
     played, failed = sum(line.played for line in lines), sum(line.failed for line in lines)
     if kind.startswith("planted"):
         return f"{played:,} {kind} hunted, {failed:,} not found"
     hours, starts = sum(line.hours for line in lines), sum(line.starts for line in lines)
     faults = sum(line.faults for line in lines)
+    unmended = sum(name.startswith(kind.removesuffix("s")) for name in left)
     return (
         f"{played:,} {kind}: {hours:,.1f} virtual hours, {starts:,} starts of handlers,"
-        f" {faults:,} faults; {failed:,} failed"
+        f" {faults:,} faults; {failed:,} failed, {unmended:,} open"
     )
 
 

@@ -14,6 +14,7 @@ from tests.simulation.line import Fault
 from tests.simulation.points import Point
 
 POINT = Point("run_once_later", 3, Fault.DIE_AFTER)
+FAILED = "failed: seed 12, seed 700"
 ASKED = Namespace(jobs=1, stop=False)
 
 
@@ -30,10 +31,9 @@ def kept(tmp_path: Path) -> Path:
     return tmp_path / "results.md"
 
 
-def a_line(what: str, *, played: int = 10, failed: int = 0, commit: str = "abc") -> results.Line:
-    return results.Line(
-        "2026-05-12 09:58", commit, what, played, 0.8, 200, 30, failed, 1.5, "failed: x"
-    )
+def a_line(what: str, note: str = "", *, commit: str = "abc", **figures: int) -> results.Line:
+    played, failed = figures.get("played", 10), figures.get("failed", 0)
+    return results.Line("2026-05-12 09:58", commit, what, played, 0.8, 200, 30, failed, 1.5, note)
 
 
 def test_a_run_is_written_with_its_commit_and_its_seeds(kept: Path):
@@ -68,17 +68,45 @@ def test_who_wants_no_line_gets_none(kept: Path, monkeypatch: pytest.MonkeyPatch
 def test_lines_are_added_up_by_their_kind(kept: Path):
     results.add(kept, a_line("seeds 1 to 10"))
     results.add(kept, a_line("planted bugs", failed=1))
-    results.add(kept, a_line("seeds 11 to 2010", played=2000, failed=2))
+    results.add(kept, a_line("seeds 11 to 2010", FAILED, played=2000, failed=2))
 
     sums = results.add(kept, a_line("points all"))
 
     assert sums == [
-        "2,010 seeds: 1.6 virtual hours, 400 starts of handlers, 60 faults; 2 failed",
+        "2,010 seeds: 1.6 virtual hours, 400 starts of handlers, 60 faults; 2 failed, 2 open",
         "10 planted bugs hunted, 1 not found",
-        "10 points: 0.8 virtual hours, 200 starts of handlers, 30 faults; 0 failed",
+        "10 points: 0.8 virtual hours, 200 starts of handlers, 30 faults; 0 failed, 0 open",
     ]
     assert all(each in kept.read_text() for each in sums)
-    assert [line.note for line in results.read(kept)] == ["failed: x"] * 4
+    assert [line.note for line in results.read(kept)] == ["", "", FAILED, ""]
+
+
+@pytest.mark.parametrize(
+    ("later", "left"),
+    [
+        (a_line("seeds 11 to 2010"), []),
+        (a_line("seeds 12, 700"), []),
+        (a_line("seeds 12"), ["seed 700"]),
+        (a_line("seeds 100 to 2010", "failed: seed 700"), ["seed 12", "seed 700"]),
+        (a_line("seeds 11 to 2010", "interrupted"), ["seed 12", "seed 700"]),
+        (a_line("seeds 11 to 2010", commit="abc+"), ["seed 12", "seed 700"]),
+        (a_line("points all"), ["seed 12", "seed 700"]),
+    ],
+)
+def test_what_failed_is_open_until_it_was_played_to_its_end(later: results.Line, left: list[str]):
+    assert results.still_open([a_line("seeds 11 to 2010", FAILED), later]) == left
+
+
+def test_what_is_open_is_played_again(kept: Path, capsys: pytest.CaptureFixture[str]):
+    again = ["--again", "--jobs", "1", "--results", str(kept)]
+
+    none = main(again)
+    results.add(kept, a_line("seeds 1 to 10", "failed: seed 8", failed=1))
+    one = main(again)
+
+    assert (none, one) == (0, 0)
+    assert capsys.readouterr().out.startswith("no seed is open\n")
+    assert [line.what for line in results.read(kept)] == ["seeds 1 to 10", "seeds 8"]
 
 
 def test_what_ran_with_changes_is_shown_but_not_counted(kept: Path):
