@@ -151,6 +151,26 @@ async def test_a_repeated_outcome_is_recognised_and_changes_nothing(store, clock
     assert len((await store.ledger.story(run.job, run.run, now=clock.now())).attempts) == 1
 
 
+@pytest.mark.parametrize("how", ["succeeded", "with output", "failed", "retried"])
+async def test_an_outcome_that_is_given_twice_at_once_is_taken_once(store, clock, how):
+    node = await a_node(store, clock)
+    run, other = [await a_held_run(store, clock, node) for _ in range(2)]
+    retry_at = clock.now() + MINUTE if how == "retried" else None
+    ends = [
+        failed(each, clock, retry_at=retry_at)
+        if how in ("failed", "retried")
+        else succeeded(each, clock, output="one" if how == "with output" else None)
+        for each in (run, other)
+    ]
+    late = ends[0]._replace(fence=run.fence - 1)
+
+    done = await report(store, clock, node, late, *ends, ends[0], late)
+
+    assert done == Finished(2, 1, 2, retry_at)
+    story = await store.ledger.story(run.job, run.run, now=clock.now())
+    assert len(story.attempts) == (2 if how == "retried" else 1)
+
+
 async def test_a_repeated_retry_makes_no_third_attempt(store, clock):
     node = await a_node(store, clock)
     run = await a_held_run(store, clock, node)

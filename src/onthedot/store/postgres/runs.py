@@ -25,6 +25,16 @@ _REASON = "cancelled by request"
 _SUCCESS = (None, None, None, None)
 
 
+def _apart(outcomes: Sequence[Outcome]) -> list[Sequence[Outcome]]:
+    """What is given twice goes into a group of its own: one statement would write both."""
+    seen = {outcome[:4] for outcome in outcomes}
+    if len(seen) == len(outcomes):
+        return [outcomes]
+    first = {outcome[:4]: place for place, outcome in reversed([*enumerate(outcomes)])}
+    again = [each for place, each in enumerate(outcomes) if first[each[:4]] != place]
+    return [[outcomes[place] for place in sorted(first.values())], *_apart(again)]
+
+
 def _is_plain(outcome: Outcome) -> bool:
     """Whether it succeeded, with no output and nothing else to be kept."""
     is_success = outcome.status is Status.SUCCEEDED and outcome.started is not None
@@ -102,7 +112,8 @@ class Runs:
             done += Finished(*await self._database.row(SQL["runs.succeed"], node, *values))
         if len(plain) < len(outcomes):
             others = [outcome for outcome in outcomes if not _is_plain(outcome)]
-            done += Finished(*await self._database.row(SQL["runs.finish"], node, others))
+            for group in _apart(others):
+                done += Finished(*await self._database.row(SQL["runs.finish"], node, group))
         return done
 
     async def complete(

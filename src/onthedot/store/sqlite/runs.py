@@ -240,7 +240,7 @@ def _finish_singly(
     links: set[tuple[int, int]],
 ) -> Finished:
     """One after the other. The end of a link makes the next one."""
-    repeated = stale = 0
+    refused: list[Outcome] = []
     history: list[tuple[object, ...]] = []
     coming: list[Instant | None] = []
     failures: list[Outcome] = []
@@ -249,10 +249,7 @@ def _finish_singly(
         fenced = key | {"fence": outcome.fence, "attempt": outcome.attempt}
         rows = db.execute(SQL["runs.finish"], fenced).fetchall()
         if not rows:
-            if _is_recorded(db, outcome):
-                repeated += 1
-            else:
-                stale += 1
+            refused.append(outcome)
             continue
         (row,) = rows
         final = _obeying(db, outcome, node) if wishes else outcome
@@ -269,7 +266,9 @@ def _finish_singly(
     db.executemany(SQL["runs.append"], history)
     note_failures(db, failures)
     soonest = min((at for at in coming if at is not None), default=None)
-    return Finished(len(history), repeated, stale, soonest)
+    # What was given twice is in history by now, too.
+    repeated = sum(_is_recorded(db, outcome) for outcome in refused)
+    return Finished(len(history), repeated, len(refused) - repeated, soonest)
 
 
 def _is_recorded(db: sqlite3.Connection, outcome: Outcome) -> bool:
