@@ -119,6 +119,35 @@ async def test_dead_letters_are_read_redriven_and_dismissed(client, stage):
     assert await client.dismiss_dead_letters(job.job_id) in range(3)
 
 
+async def test_calendars_are_made_changed_followed_listed_and_deleted(client, stage, monkeypatch):
+    made = await client.put_calendar("client.days", require=["mon-fri"], exclude=["12-25"])
+    await client.put_calendar("client.nights", exclude=["08:00-20:00"])
+    job = await client.create_job(
+        "report", handler_url=url(stage), cron="0 9 * * *", calendar="client.days"
+    )
+
+    changed = await client.put_calendar("client.days", require=["mon-fri"], version=made.version)
+
+    assert (made.version, made.require, made.exclude) == (1, ("mon-fri",), ("12-25",))
+    assert (changed.version, changed.exclude, changed.jobs) == (2, (), 1)
+    assert await client.get_calendar("client.days") == changed
+    monkeypatch.setattr("onthedot.sdk.client.PAGE", 1)
+    names = [each.name for each in await client.list_calendars()]
+    assert names == ["client.days", "client.nights"]
+    with pytest.raises(Conflict):
+        await client.put_calendar("client.days", exclude=["01-01"], version=1)
+    with pytest.raises(Conflict):
+        await client.delete_calendar("client.days")
+    await client.delete_job(job.job_id)
+    await client.delete_calendar("client.days")
+    with pytest.raises(NotFound):
+        await client.get_calendar("client.days")
+    with pytest.raises(Invalid) as refused:
+        await client.put_calendar("client.days", exclude=["02-30"])
+    assert refused.value.field == "exclude[0]"
+    await client.delete_calendar("client.nights")
+
+
 async def test_a_refusal_is_the_error_that_the_server_names(client, stage):
     await client.create_job("taken", key="taken", handler_url=url(stage))
 
@@ -163,3 +192,14 @@ def test_the_blocking_twin_does_the_same(client, stage):
     assert blocking.redrive_dead_letters(job.job_id) == []
     assert blocking.dismiss_dead_letters(job.job_id) == 0
     blocking.delete_job(job.job_id)
+    calendar = blocking.put_calendar("blocking", exclude=["12-25"])
+    assert blocking.list_calendars() == [calendar] == [blocking.get_calendar("blocking")]
+    blocking.delete_calendar("blocking")
+    assert blocking.list_calendars() == []
+
+
+def test_the_blocking_twin_has_every_call(client):
+    def calls(of: object) -> set[str]:
+        return {name for name in vars(type(of)) if not name.startswith("_")}
+
+    assert calls(client.blocking) == calls(client) - {"blocking"}

@@ -173,6 +173,28 @@ REMOVALS = (
         fault="an error that the contract does not know",
     ),
     Removal(
+        what="the shard's lock while entries are made anew for a zone",
+        where="jobs.lock_shard",
+        text="where id = $1\nfor share",
+        instead="where id = $1",
+        row=("remake", "zoned"),
+        fault="stranded in a far slot",
+    ),
+    Removal(
+        what="the jobs' locks while entries are made anew for a zone",
+        where="jobs.lock",
+        text="for update",
+        row=("remake", "zoned"),
+        fault="an error that the contract does not know",
+    ),
+    Removal(
+        what="the job's lock while it takes a calendar over",
+        where="jobs.lock",
+        text="for update",
+        row=("follow", "held"),
+        fault="an error that the contract does not know",
+    ),
+    Removal(
         what="the lock on a one-off that is forgotten",
         where="forget_one_offs",
         text="    for update of j skip locked\n",

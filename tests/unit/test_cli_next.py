@@ -134,3 +134,18 @@ def test_an_interval_counts_from_the_given_instant():
         "normalised": "PT1M30S",
         "instants": ["2027-01-01T00:01:30Z", "2027-01-01T00:03:00Z"],
     }
+
+
+def test_what_a_calendar_left_out_is_counted_in_words(tmp_path):
+    (tmp_path / "days.json").write_text('{"exclude": ["2027-01-30", "2027-02-01/2027-02-02"]}')
+
+    result = onthedot(
+        *("next", "0 9 * * *", "--calendar", f"@{tmp_path}/days.json", "--count", "3"),
+        *("--after", "2027-01-29T12:00:00Z"),
+    )
+
+    _, first, second, third = result.stdout.splitlines()
+    assert first.endswith("1 before it has no run")
+    assert second.endswith("2 before it have no run")
+    assert third.startswith("Thu 2027-02-04 09:00")
+    assert "before it" not in third

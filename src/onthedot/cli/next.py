@@ -175,7 +175,8 @@ def _notes(due: Coming) -> list[str]:
     if "calendar" in due.marks:
         notes.insert(0, f"moved from {format_instant(due.nominal)}")
     if due.skipped != 0:
-        notes.append(f"{'many' if due.skipped is None else due.skipped} before it have no run")
+        many = "many" if due.skipped is None else due.skipped
+        notes.append(f"{many} before it {'has' if many == 1 else 'have'} no run")
     return notes
 
 

@@ -30,6 +30,9 @@ def list_zones(server: str | None, as_json: bool) -> None:
     if as_json:
         output.data_json(zones)
         return
+    if not zones:
+        output.note("no zones")
+        return
     output.table(("TIMEZONE", "TZDATA", "CHANGED"), [_zone(zone) for zone in zones])
 
 
@@ -47,6 +50,9 @@ def list_moves(server: str | None, as_json: bool, limit: int) -> None:
     moves = connect(server).get("/zones", limit=limit)["moves"]
     if as_json:
         output.data_json(moves)
+        return
+    if not moves:
+        output.note("no moves")
         return
     output.table(("MOVED", "JOB", "NAME", "TIMEZONE", "WAS", "IS"), [_move(move) for move in moves])
 

@@ -17,6 +17,7 @@ from onthedot.wire import (
     RunOut,
     RunRedriven,
 )
+from onthedot.wire.calendars import CalendarOut
 
 _wait = BACKGROUND.run
 
@@ -83,3 +84,23 @@ class BlockingClient:
 
     def dismiss_dead_letters(self, job_id: str) -> int:
         return _wait(self._client.dismiss_dead_letters(job_id))
+
+    def put_calendar(
+        self,
+        name: str,
+        *,
+        exclude: Iterable[str] = (),
+        require: Iterable[str] = (),
+        version: int | None = None,
+    ) -> CalendarOut:
+        put = self._client.put_calendar
+        return _wait(put(name, exclude=exclude, require=require, version=version))
+
+    def get_calendar(self, name: str) -> CalendarOut:
+        return _wait(self._client.get_calendar(name))
+
+    def list_calendars(self, *, limit: int = LISTED) -> list[CalendarOut]:
+        return _wait(self._client.list_calendars(limit=limit))
+
+    def delete_calendar(self, name: str) -> None:
+        _wait(self._client.delete_calendar(name))

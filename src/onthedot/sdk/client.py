@@ -30,6 +30,7 @@ from onthedot.wire import (
     RunRedriven,
     RunsCreated,
 )
+from onthedot.wire.calendars import CalendarList, CalendarOut
 from onthedot.wire.refusals import NOT_OURS, refusal
 from onthedot.wire.runs import TRIGGERS_MAX
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from onthedot.sdk.blocking import BlockingClient
 
 S = TypeVar("S", bound=msgspec.Struct)
-Method = Literal["GET", "POST", "PATCH", "DELETE"]
+Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 PAGE = 1000
 LISTED = 1000
@@ -195,6 +196,35 @@ class Client:
             count += answer.dismissed
             more = answer.more
         return count
+
+    # Calendars
+
+    async def put_calendar(
+        self,
+        name: str,
+        *,
+        exclude: Iterable[str] = (),
+        require: Iterable[str] = (),
+        version: int | None = None,
+    ) -> CalendarOut:
+        """Make a calendar, or give it other rules: those it had are gone. `version` refuses that if
+        there is a newer one.
+        """
+        body: dict[str, Any] = {"exclude": list(exclude), "require": list(require)}
+        if version is not None:
+            body["version"] = version
+        return await self._ask("PUT", _path("calendars", name), CalendarOut, body)
+
+    async def get_calendar(self, name: str) -> CalendarOut:
+        return await self._ask("GET", _path("calendars", name), CalendarOut)
+
+    async def list_calendars(self, *, limit: int = LISTED) -> list[CalendarOut]:
+        """In the order of their names, `limit` of them at most."""
+        return await self._all("/calendars", CalendarList, "calendars", limit)
+
+    async def delete_calendar(self, name: str) -> None:
+        """Refused while jobs follow it."""
+        await self._send("DELETE", _path("calendars", name))
 
     # Inside
 
