@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from onthedot.core.editing import next_run_at
 from onthedot.core.instants import DAY, HOUR, MINUTE, SECOND
 from onthedot.core.model import Once, occurrence
 from onthedot.core.states import Status
@@ -41,6 +42,38 @@ async def test_a_one_off_waits_for_its_instant(store, clock):
     assert early == []
     assert (run.run, run.due, run.lane, run.priority) == (occurrence(at), at, "mail", 8)
     assert (run.attempt, run.rescues, run.payload) == (1, 0, None)
+
+
+async def test_a_one_off_is_due_next_only_while_it_waits(store, clock):
+    node = await a_node(store, clock)
+    at = clock.now() + HOUR
+    kept = await a_one_off(store, clock, at=at, key="kept")
+    cancelled = await a_one_off(store, clock, at=at, key="cancelled")
+    paused = await a_one_off(store, clock, at=at, key="paused")
+
+    async def dues() -> dict[int, int | None]:
+        jobs = await store.jobs.page(before=None, limit=10)
+        for job in jobs:
+            assert await store.jobs.get(job.id) == job
+            assert await store.jobs.keyed("default", job.definition.key) == job
+        return {job.id: next_run_at(job, clock.now()) for job in jobs}
+
+    assert next_run_at(kept, clock.now()) == at
+    assert await dues() == {kept.id: at, cancelled.id: at, paused.id: at}
+    await store.runs.cancel(cancelled.id, occurrence(at), now=clock.now())
+    await pause(store, clock, paused)
+    moved = await edit(store, clock, kept, schedule=Once(at + HOUR))
+    assert next_run_at(moved, clock.now()) == at + HOUR
+    assert await dues() == {kept.id: at + HOUR, cancelled.id: None, paused.id: None}
+    resumed = await resume(store, clock, paused)
+    renamed = await edit(store, clock, cancelled, name="renamed")
+    assert [next_run_at(each, clock.now()) for each in (resumed, renamed)] == [at, None]
+    clock.advance(HOUR)
+    [run] = await promote(store, clock, node)
+    await store.runs.finish(
+        node, [failed(run, clock, retry_at=clock.now() + HOUR)], now=clock.now()
+    )
+    assert await dues() == {kept.id: at + HOUR, cancelled.id: None, paused.id: None}
 
 
 async def test_a_one_off_whose_instant_has_passed_runs_at_once(store, clock):

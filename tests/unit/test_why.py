@@ -107,6 +107,14 @@ def test_the_schedule_says_when_it_is_due_next(schedule, said):
     assert said in found(why_job(facts(job)), "schedule").found
 
 
+def test_a_one_off_that_was_cancelled_is_not_due_any_more():
+    job = a_job(schedule=Once(NOW + MINUTE))._replace(link=None)
+
+    schedule = found(why_job(facts(job)), "schedule")
+
+    assert schedule.found == "its one instant has its end already: 2027-01-15T08:01:00Z (in 1 min)"
+
+
 def test_an_instant_that_nobody_has_fired_is_a_problem():
     late = a_job(made=NOW - 90 * MINUTE)
 

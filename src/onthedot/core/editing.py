@@ -100,7 +100,8 @@ def create(number: int, definition: Definition, *, now: Instant) -> Change:
         return Change(job._replace(link=chain.due), cut=now, run=link_of(chain), chain=chain)
     if definition.paused:
         return Change(job=job, cut=now)
-    return Change(job=job, cut=now, entry=first_entry(job, now), run=one_off(job, now))
+    run = one_off(job, now)
+    return Change(_with_link(job, run), cut=now, entry=first_entry(job, now), run=run)
 
 
 def edit(standing: Standing, definition: Definition) -> Change:
@@ -139,14 +140,19 @@ def edit(standing: Standing, definition: Definition) -> Change:
             record=record,
             chain=chained.chain,
         )
+    run = one_off(job, cut) if ahead and not definition.paused else None
     return Change(
-        job=job._replace(link=None),
+        job=_with_link(job, run),
         cut=cut,
         entry=None if definition.paused else first_entry(job, cut),
         drop=_dropped(standing),
-        run=one_off(job, cut) if ahead and not definition.paused else None,
+        run=run,
         record=record,
     )
+
+
+def _with_link(job: Job, run: NewRun | None) -> Job:
+    return job._replace(link=None if run is None else run.due)
 
 
 def delete(standing: Standing) -> Change:
@@ -197,15 +203,13 @@ def one_off(job: Job, cut: Instant) -> NewRun | None:
 
 def next_run_at(job: Job, now: Instant) -> Instant | None:
     """The next due instant of a job as people see it; None when paused, over or without schedule,
-    and while a run is under way from whose end it will be counted.
+    when its one run was cancelled, and while a run is under way from whose end it will be counted.
     """
     definition = job.definition
     if definition.paused:
         return None
-    if isinstance(definition.schedule, FixedDelay):
+    if isinstance(definition.schedule, FixedDelay | Once):
         return job.link if job.link is not None and job.link > now else None
-    if isinstance(definition.schedule, Once):
-        return definition.schedule.at if definition.schedule.at > now else None
     return first_entry(job, now)
 
 

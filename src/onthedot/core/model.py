@@ -143,7 +143,8 @@ class Job(NamedTuple):
     `anchor` is the phase of an interval. The version accounts for what is due after `since`, and
     for nothing earlier. `skipping_from` is set while a pause holds occurrences
     back: all that fall due after it are skipped, and the ledger gets them when the pause ends.
-    `link`: the occurrence of a fixed delay that is to come or under way; None: there is none.
+    `link`: the occurrence of a fixed delay that is to come or under way, or that of a one-off while
+    it waits; None: there is none.
     """
 
     id: int

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from onthedot.core.instants import Instant
-from onthedot.core.model import LANE_MARK, Job
+from onthedot.core.model import LANE_MARK, NUMBER_BITS, Job, Once, occurrence
 from onthedot.core.notifying import Notice
 from onthedot.core.states import live_status
 from onthedot.store.codec import STATUS_OF_CODE, definition_from
@@ -43,6 +43,21 @@ def job_of(row: Sequence[Any]) -> Job:
         updated_at=updated_at,
         link=link,
     )
+
+
+def one_offs(jobs: Iterable[Job]) -> list[tuple[int, int]]:
+    """The runs of those among these jobs that have one instant: they may wait, or be over."""
+    return [
+        (job.id, occurrence(job.definition.schedule.at))
+        for job in jobs
+        if isinstance(job.definition.schedule, Once)
+    ]
+
+
+def with_links(jobs: Iterable[Job], waiting: Iterable[tuple[int, int]]) -> list[Job]:
+    """With the one-offs that wait as links of their jobs."""
+    dues = {job: run >> NUMBER_BITS for job, run in waiting}
+    return [job._replace(link=dues[job.id]) if job.id in dues else job for job in jobs]
 
 
 def past_run(row: Sequence[Any]) -> RunView:

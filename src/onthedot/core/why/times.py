@@ -49,7 +49,8 @@ def schedule(facts: Facts, job: Job) -> Finding:
     if due is not None:
         return Finding("schedule", Verdict.OK, f"it is due next at {when(due, facts.now)}")
     if isinstance(schedule, Once):
-        found = f"its one instant was {when(schedule.at, facts.now)}"
+        was = "was" if schedule.at <= facts.now else "has its end already:"
+        found = f"its one instant {was} {when(schedule.at, facts.now)}"
         return Finding("schedule", Verdict.NOTE, found, trigger)
     if job.link is not None:
         found = f"its run of {when(job.link, facts.now)} is not over: the next counts from its end"

@@ -41,7 +41,7 @@ from onthedot.store.refusals import (
     no_such_job,
     version_conflict,
 )
-from onthedot.store.rows import job_of
+from onthedot.store.rows import job_of, one_offs, with_links
 from onthedot.store.values import Gone, Made, Receipt
 
 _NO_RUN = -1
@@ -110,18 +110,25 @@ class Jobs:
         return made
 
     async def get(self, job: int) -> Job:
-        row = await self._database.row(SQL["jobs.get"], job)
-        if row is None:
+        found = await self._linked("jobs.get", job)
+        if not found:
             raise no_such_job(job)
-        return job_of(row)
+        return found[0]
 
     async def keyed(self, namespace: str, key: str) -> Job | None:
-        row = await self._database.row(SQL["jobs.keyed"], namespace, key)
-        return None if row is None else job_of(row)
+        found = await self._linked("jobs.keyed", namespace, key)
+        return found[0] if found else None
 
     async def page(self, *, before: int | None, limit: int) -> list[Job]:
-        below = 1 << 62 if before is None else before
-        return [job_of(row) for row in await self._database.rows(SQL["jobs.page"], below, limit)]
+        return await self._linked("jobs.page", 1 << 62 if before is None else before, limit)
+
+    async def _linked(self, statement: str, *values: object) -> list[Job]:
+        jobs = [job_of(row) for row in await self._database.rows(SQL[statement], *values)]
+        asked = one_offs(jobs)
+        if not asked:
+            return jobs
+        waiting = await self._database.rows(SQL["jobs.ahead"], *map(list, zip(*asked, strict=True)))
+        return with_links(jobs, waiting)
 
     async def declare(self, app: str, jobs: Sequence[int], *, now: Instant) -> list[Job]:
         async def verb(db: Connection) -> list[Job]:

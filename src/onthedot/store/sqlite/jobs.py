@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -33,7 +33,7 @@ from onthedot.store.refusals import (
     no_such_job,
     version_conflict,
 )
-from onthedot.store.rows import job_of
+from onthedot.store.rows import job_of, one_offs, with_links
 from onthedot.store.sqlite.calendars import use
 from onthedot.store.sqlite.chains import chain_of, keep_chain
 from onthedot.store.sqlite.clock import intern_rule
@@ -77,15 +77,15 @@ class Jobs:
 
     async def keyed(self, namespace: str, key: str) -> Job | None:
         def look(db: sqlite3.Connection) -> Job | None:
-            row = db.execute(SQL["jobs.keyed"], (namespace, key)).fetchone()
-            return None if row is None else job_of(row)
+            found = _linked(db, db.execute(SQL["jobs.keyed"], (namespace, key)))
+            return found[0] if found else None
 
         return await self._database.read(look)
 
     async def page(self, *, before: int | None, limit: int) -> list[Job]:
         bounds = {"before": 1 << 62 if before is None else before, "limit": limit}
         return await self._database.read(
-            lambda db: [job_of(row) for row in db.execute(SQL["jobs.page"], bounds)]
+            lambda db: _linked(db, db.execute(SQL["jobs.page"], bounds))
         )
 
     async def declare(self, app: str, jobs: Sequence[int], *, now: Instant) -> list[Job]:
@@ -108,10 +108,16 @@ class Jobs:
 
 
 def get_job(db: sqlite3.Connection, job: int) -> Job:
-    row = db.execute(SQL["jobs.get"], (job,)).fetchone()
-    if row is None:
+    found = _linked(db, db.execute(SQL["jobs.get"], (job,)))
+    if not found:
         raise no_such_job(job)
-    return job_of(row)
+    return found[0]
+
+
+def _linked(db: sqlite3.Connection, rows: Iterable[Sequence[Any]]) -> list[Job]:
+    jobs = [job_of(row) for row in rows]
+    asked = one_offs(jobs)
+    return with_links(jobs, db.execute(SQL["jobs.ahead"], (json.dumps(asked),))) if asked else jobs
 
 
 def kept_answer(db: sqlite3.Connection, receipt: Receipt | None) -> str | None:

@@ -49,6 +49,13 @@ where id < $1
 order by id desc
 limit $2
 
+-- name: jobs.ahead
+-- why: of a page of jobs only one-offs are asked about, all at once
+select w.job, w.run
+from unnest($1::bigint[], $2::bigint[]) as x(job, run)
+join waiting w on w.job = x.job and w.run = x.run
+where w.attempt = 1
+
 -- name: jobs.move_live
 -- why: what nobody has leased yet takes the current version when it is, so it stands in its lane
 update run

@@ -33,6 +33,13 @@ where id < :before
 order by id desc
 limit :limit
 
+-- name: jobs.ahead
+-- why: of a page of jobs only one-offs are asked about, all at once
+select w.job, w.run
+from json_each(?) x
+join waiting w on w.job = json_extract(x.value, '$[0]') and w.run = json_extract(x.value, '$[1]')
+where w.attempt = 1
+
 -- name: jobs.armed
 select armed
 from job
