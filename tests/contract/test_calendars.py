@@ -8,13 +8,24 @@ from typing import Any
 import pytest
 
 from onthedot.core.instants import DAY, HOUR, format_instant, parse_instant
-from onthedot.core.model import Job, NamedCalendar
+from onthedot.core.model import Job, NamedCalendar, occurrence
+from onthedot.core.moved import Moved
 from onthedot.core.schedules import Calendar, Cron
+from onthedot.core.shifting import Shift
 from onthedot.errors import CalendarInUse, Invalid, NotFound, VersionConflict
 from onthedot.store.calendars import GROUP_MAX, CalendarView, take_over
 from onthedot.store.contract import Store
 from tests.contract.test_audit import audited
-from tests.support.builders import a_definition, a_job, a_node, claim, delete, edit, finish
+from tests.support.builders import (
+    a_definition,
+    a_job,
+    a_node,
+    a_run,
+    claim,
+    delete,
+    edit,
+    finish,
+)
 from tests.support.clock import ManualClock
 
 DAILY = Cron.parse("0 9 * * *")
@@ -276,3 +287,36 @@ async def test_a_calendar_that_changes_gives_nobody_more_runs_than_were_said(
 
     followed = await store.jobs.get(job.id)
     assert followed.definition.last_at == parse_instant("2027-01-15T09:00:00Z", field="last")
+
+
+async def test_a_run_tells_from_where_its_calendar_moved_it_and_how_long_it_is_held_back(
+    store: Store, clock: ManualClock
+) -> None:
+    """The first of March 2026 is a Sunday."""
+    node, view = await a_node(store, clock), await a_calendar(store, clock)
+    shift = Shift(spread_us=HOUR)
+    job = await a_follower(store, clock, view, calendar_roll="next")
+    held_back = await a_follower(store, clock, view, shift=shift)
+    on(clock, "2026-03-02T09:00:00Z")
+    due = clock.now()
+    await claim(store, clock, node)
+
+    async def moved(job: Job, run: int) -> Moved:
+        return (await store.ledger.story(job.id, run, now=clock.now())).moved
+
+    # Sunday's occurrence came to Monday's own, which is nearer.
+    assert await moved(job, occurrence(due)) == (None, None)
+    offset = shift.of(held_back.id, due)
+    assert await moved(held_back, occurrence(due)) == (None, due + offset)
+    await edit(store, clock, job, schedule=Cron.parse("0 9 * * SAT"))
+    on(clock, "2026-03-09T09:00:00Z")
+    due = clock.now()
+    await claim(store, clock, node)
+    saturday = due - 2 * DAY
+    assert await moved(job, occurrence(due)) == (saturday, None)
+    await edit(store, clock, job, calendar=None, calendar_roll="skip")
+    assert await moved(job, occurrence(due)) == (saturday, None)
+    triggered = await a_run(store, clock, held_back)
+    assert await moved(held_back, triggered.run) == (None, None)
+    await delete(store, clock, job)
+    assert await moved(job, occurrence(due)) == (saturday, None)

@@ -62,6 +62,8 @@ async def test_a_trigger_makes_a_run_that_is_due_at_once(api: Api):
         "redriveOf": None,
         "backfillOf": None,
         "progress": None,
+        "nominal": None,
+        "notBefore": None,
         "attempts": [
             {
                 "attempt": 1,

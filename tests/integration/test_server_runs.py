@@ -44,7 +44,7 @@ def test_a_trigger_is_accepted_and_its_run_succeeds(stage):
     assert reply.status == 202
     assert reply.headers["location"] == f"/v1/runs/{reply.json['runId']}"
     run = stage.over(reply.json["runId"])
-    assert set(run) == RUN_FIELDS | {"attempts"}
+    assert set(run) == RUN_FIELDS | {"attempts", "nominal", "notBefore"}
     assert (run["status"], run["attempt"], run["rescues"]) == ("succeeded", 1, 0)
     assert run["jobId"] == job["jobId"]
     assert run["scheduledFor"] == reply.json["scheduledFor"]

@@ -71,6 +71,16 @@ def test_list_in_json_is_what_the_server_said(api):
     assert json.loads(onthedot("run", "list", "job-1", "--json").stdout) == [RUN, MISSED]
 
 
+def test_show_says_from_where_a_run_was_moved_and_how_long_it_is_held_back(api):
+    moved = {"nominal": "2027-01-30T09:30:00Z", "notBefore": "2027-01-31T09:42:00Z"}
+    api.answers["GET /v1/runs/r-1-2"] = 200, {**RUN, **moved, "attempts": []}
+
+    shown = onthedot("run", "show", "r-1-2").stdout
+
+    assert re.search(r"moved from +2027-01-30 09:30:00Z\n", shown)
+    assert re.search(r"not before +2027-01-31 09:42:00Z\n", shown)
+
+
 def test_a_job_without_runs_says_so(api):
     api.answers["GET /v1/jobs/job-1/runs"] = 200, {"runs": [], "nextCursor": None}
 

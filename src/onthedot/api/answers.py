@@ -11,7 +11,7 @@ from litestar import Response
 from onthedot.core.instants import format_instant
 from onthedot.ids import job_id, run_id
 from onthedot.store.notes import LogRow
-from onthedot.store.values import AttemptView, RunView
+from onthedot.store.values import AttemptView, RunStory, RunView
 from onthedot.wire import AttemptOut, LineOut, ProgressOut, RunDetail, RunOut
 from onthedot.wire.jobs import instant_text
 
@@ -34,9 +34,12 @@ def run_out(view: RunView, installation: str) -> RunOut:
     return RunOut(**_shown(view, installation))
 
 
-def run_detail(view: RunView, attempts: list[AttemptView], installation: str) -> RunDetail:
+def run_detail(story: RunStory, installation: str) -> RunDetail:
     return RunDetail(
-        **_shown(view, installation), attempts=[_attempt_out(attempt) for attempt in attempts]
+        **_shown(story.run, installation),
+        nominal=instant_text(story.moved.nominal),
+        not_before=instant_text(story.moved.not_before),
+        attempts=[_attempt_out(attempt) for attempt in story.attempts],
     )
 
 

@@ -42,7 +42,7 @@ async def list_runs(job: FromPath[str], request: AnyRequest, services: Given) ->
 async def get_run(run: FromPath[str], services: Given) -> Response[bytes]:
     which = parse_run_id(run, services.installation)
     story = await services.store.ledger.story(which.job, which.run, now=services.clock.now())
-    return answer(run_detail(story.run, story.attempts, services.installation))
+    return answer(run_detail(story, services.installation))
 
 
 @get("/runs/{run:str}/logs")

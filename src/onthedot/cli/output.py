@@ -117,7 +117,8 @@ def relative(instant: Instant, now: Instant) -> str:
 
 def lateness(run: dict[str, Any]) -> str:
     """How long after its instant the run's first attempt began, in milliseconds."""
-    due, started = instant_of(run.get("scheduledFor")), instant_of(run.get("startedAt"))
+    due = instant_of(run.get("notBefore") or run.get("scheduledFor"))
+    started = instant_of(run.get("startedAt"))
     if due is None or started is None or run.get("attempt", 1) != 1 or run.get("redriveOf"):
         return MISSING
     return f"{(started - due) / MILLISECOND:.0f} ms"

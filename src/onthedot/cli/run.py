@@ -160,6 +160,7 @@ def _pairs(run: dict[str, Any]) -> list[tuple[str, str]]:
         ("job", str(run.get("jobId"))),
         ("status", str(run.get("status"))),
         ("scheduled for", _scheduled_for(run)),
+        *_moved(run),
         ("started", output.moment(run.get("startedAt"))),
         ("finished", output.moment(run.get("finishedAt"))),
         ("lateness", output.lateness(run)),
@@ -172,6 +173,12 @@ def _pairs(run: dict[str, Any]) -> list[tuple[str, str]]:
     if run.get("output") is not None:
         pairs.append(("output", str(run["output"])))
     return pairs
+
+
+def _moved(run: dict[str, Any]) -> list[tuple[str, str]]:
+    """From where a calendar moved it, and until when it is held back."""
+    names = {"nominal": "moved from", "notBefore": "not before"}
+    return [(says, output.moment(run[name])) for name, says in names.items() if run.get(name)]
 
 
 def _scheduled_for(run: dict[str, Any]) -> str:

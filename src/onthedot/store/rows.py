@@ -9,6 +9,7 @@ import msgspec
 
 from onthedot.core.instants import Instant
 from onthedot.core.model import LANE_MARK, NUMBER_BITS, Job, Once, occurrence
+from onthedot.core.moved import NOT_MOVED, Moved, moved
 from onthedot.core.notifying import Notice
 from onthedot.core.states import live_status
 from onthedot.store.codec import STATUS_OF_CODE, definition_from
@@ -58,6 +59,14 @@ def with_links(jobs: Iterable[Job], waiting: Iterable[tuple[int, int]]) -> list[
     """With the one-offs that wait as links of their jobs."""
     dues = {job: run >> NUMBER_BITS for job, run in waiting}
     return [job._replace(link=dues[job.id]) if job.id in dues else job for job in jobs]
+
+
+def moved_of(view: RunView, row: Sequence[Any] | None) -> Moved:
+    """What was done to an occurrence by its version; `row`: definition, payload and anchor."""
+    if row is None:
+        return NOT_MOVED
+    definition, payload, anchor = row
+    return moved(definition_from(definition, payload), view.job, view.due, anchor=anchor)
 
 
 def past_run(row: Sequence[Any]) -> RunView:

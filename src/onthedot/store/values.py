@@ -12,6 +12,7 @@ from onthedot.core.instants import Instant
 from onthedot.core.model import (
     Job,
 )
+from onthedot.core.moved import NOT_MOVED, Moved
 from onthedot.core.states import Status
 from onthedot.store.notes import Progress
 
@@ -241,8 +242,11 @@ class Redriven(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RunStory:
+    """`moved`: of an occurrence whose version is still known, from where and to when."""
+
     run: RunView
     attempts: list[AttemptView]
+    moved: Moved = NOT_MOVED
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,6 +142,14 @@ class AttemptOut(Struct, kw_only=True, frozen=True, rename="camel"):
 class RunDetail(RunOut, kw_only=True, frozen=True, rename="camel"):
     """A run with every attempt, first to last."""
 
+    nominal: Annotated[
+        InstantText | None,
+        Meta(description="What its schedule names, if a calendar moved it from there."),
+    ]
+    not_before: Annotated[
+        InstantText | None,
+        Meta(description="Until when `spread` and `jitter` hold its start back, if they do."),
+    ]
     attempts: list[AttemptOut]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from onthedot.core.instants import HOUR, Instant
 from onthedot.core.model import is_occurrence, occurrence
+from onthedot.core.moved import NOT_MOVED, Moved
 from onthedot.core.states import is_over
 from onthedot.store.postgres.database import Connection, Database
 from onthedot.store.postgres.statements import SQL
@@ -17,6 +18,7 @@ from onthedot.store.rows import (
     depths_of,
     live_attempt,
     live_run,
+    moved_of,
     past_attempt,
     past_run,
     progress_of,
@@ -46,7 +48,8 @@ class Ledger:
         async def verb(db: Connection) -> RunStory:
             view = await _run(db, job, run, now)
             found = [past_attempt(row) for row in await db.fetch(SQL["ledger.attempts"], job, run)]
-            return RunStory(view, found if is_over(view.status) else [*found, live_attempt(view)])
+            attempts = found if is_over(view.status) else [*found, live_attempt(view)]
+            return RunStory(view, attempts, await _moved(db, view))
 
         return await self._database.snapshot(verb)
 
@@ -156,3 +159,9 @@ async def _overview(db: Connection, limit: int, now: Instant) -> Overview:
         queued=queued,
         set_aside=set_aside,
     )
+
+
+async def _moved(db: Connection, view: RunView) -> Moved:
+    if not is_occurrence(view.run) or view.until is not None:
+        return NOT_MOVED
+    return moved_of(view, await db.fetchrow(SQL["ledger.version"], view.job, view.version))

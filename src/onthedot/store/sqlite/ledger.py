@@ -9,12 +9,14 @@ from typing import Any
 
 from onthedot.core.instants import Instant
 from onthedot.core.model import SHARDS, is_occurrence
+from onthedot.core.moved import NOT_MOVED, Moved
 from onthedot.store.refusals import no_such_run
 from onthedot.store.rows import (
     backlog_of,
     depths_of,
     live_attempt,
     live_run,
+    moved_of,
     past_attempt,
     past_run,
     progress_of,
@@ -42,9 +44,11 @@ class Ledger:
         return await self._database.read(lambda db: _run(db, job, run, now))
 
     async def story(self, job: int, run: int, *, now: Instant) -> RunStory:
-        return await self._database.read(
-            lambda db: RunStory(_run(db, job, run, now), _attempts(db, job, run, now))
-        )
+        def look(db: sqlite3.Connection) -> RunStory:
+            view = _run(db, job, run, now)
+            return RunStory(view, _attempts(db, job, run, now), _moved(db, view))
+
+        return await self._database.read(look)
 
     async def page(
         self, job: int, *, before: int | None, limit: int, now: Instant
@@ -174,3 +178,10 @@ def _live(db: sqlite3.Connection, row: tuple[Any, ...], now: Instant) -> RunView
 def _with_progress(db: sqlite3.Connection, view: RunView) -> RunView:
     row = db.execute(SQL["notes.progress"], (view.job, view.run, view.attempt)).fetchone()
     return view if row is None else replace(view, progress=progress_of(row[0]))
+
+
+def _moved(db: sqlite3.Connection, view: RunView) -> Moved:
+    if not is_occurrence(view.run) or view.until is not None:
+        return NOT_MOVED
+    which = {"job": view.job, "version": view.version}
+    return moved_of(view, db.execute(SQL["ledger.version"], which).fetchone())

@@ -95,6 +95,15 @@ select job, name
 from job_version
 where job = any($1::bigint[]) and deleted
 
+-- name: ledger.version
+select definition, payload, anchor
+from job
+where id = $1 and version = $2
+union all
+select definition, payload, anchor
+from job_version
+where job = $1 and version = $2
+
 -- name: ledger.counts
 select (select count(*) from job),
   (select count(*) from run where owner is null and at <= $1),

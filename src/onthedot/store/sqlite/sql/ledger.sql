@@ -94,6 +94,15 @@ from job_version
 where job = :job and deleted
 limit 1
 
+-- name: ledger.version
+select definition, payload, anchor
+from job
+where id = :job and version = :version
+union all
+select definition, payload, anchor
+from job_version
+where job = :job and version = :version
+
 -- name: ledger.counts
 select (select count(*) from job),
   (select count(*) from run where owner is null and at <= :now),
