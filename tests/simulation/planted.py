@@ -325,6 +325,10 @@ ATTEMPTS = (
         ),
     ),
     bug(
+        "nobody is told when waiting runs come up for anybody",
+        (RUNS, "Promoted(leased, len(rows), tuple(unowned))", "Promoted(leased, len(rows))"),
+    ),
+    bug(
         "without a hint nobody looks at the queue",
         (
             "roles/worker.py",

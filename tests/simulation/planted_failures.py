@@ -88,6 +88,14 @@ FAILURES = (
         ),
     ),
     bug(
+        "a suspect that was stopped while it waited is tried all the same",
+        (
+            FUNCTIONS,
+            "if under.begin.number in self._calls:  # else it was stopped while it waited",
+            "if under.begin.number:",
+        ),
+    ),
+    bug(
         "the next suspect is forgotten when one is quarantined",
         (
             FUNCTIONS,

@@ -17,6 +17,8 @@ from tests.simulation.world import World
 CHAOS_S = 220.0
 HEALING_S = 40.0
 SETTLING_S = 4.0
+HEARD_S = 0.5
+"""So soon a due run starts in calm times, when every hint is heard."""
 
 
 def run_seed(seed: int) -> Report:
@@ -39,6 +41,8 @@ async def _history(world: World, plan: Profile, faults: SwarmFaults) -> None:
     keeping = asyncio.create_task(chaos.keep_up(), name="keeper")
     book = Book()
     world.history.calm = plan.calm
+    if plan.calm:
+        world.history.prompt_s = HEARD_S
     world.history.slots, world.history.processes = plan.builds[0].slots, len(plan.builds)
     names = [f"client-{number}" for number in range(1, plan.clients + 1)]
     customers = [Customer(world, name, book, plan).live(CHAOS_S) for name in names]
