@@ -32,13 +32,17 @@ FORMS: Final = (
     "next monday at 9:00",
     "in 10 minutes",
 )
+_PLAINEST: Final = "every day at 9:00"
+_LIKE: Final = 0.4
 _TRIES_MAX: Final = 3
 _FORMS: Final = KnownWords(FORMS)
 _WORDS: Final = KnownWords(words.VOCABULARY)
 
 
 def nearest(text: str, terms: Terms) -> str:
-    """A sentence that is understood: the text mended, or else the form that is most like it."""
+    """A sentence that is understood: the text mended, or else the form that is most like it. What
+    is like none of them gets the plainest.
+    """
     mended = _mended(text)
     for _ in range(_TRIES_MAX):
         missing = _missing(mended, terms)
@@ -47,7 +51,7 @@ def nearest(text: str, terms: Terms) -> str:
         if not missing:
             break
         mended = f"{mended} {missing}"
-    return _FORMS.most_like(text.lower(), 1, cutoff=0.0)[0]
+    return next(iter(_FORMS.most_like(text.lower(), 1, cutoff=_LIKE)), _PLAINEST)
 
 
 def _missing(text: str, terms: Terms) -> str | None:
