@@ -32,11 +32,10 @@ CLAIMS = (
             """\
         def advance(db: sqlite3.Connection) -> None:
             require_alive(db, lessee.node)
-            _take(db, plan)
-            db.executemany(SQL["clock.put"], sorted(plan.put_back))
+            _advance(db, plan)
 
         await self._database.write(advance)
-        plan.taken, plan.put_back, plan.closed = [], [], []
+        plan.taken, plan.nexts, plan.closed = [], [], []
         return await self._database.write(lambda db: _fire(db, plan, lessee, now))
 """,
         ),
@@ -44,7 +43,7 @@ CLAIMS = (
     ),
     bug(
         "a claim does not mind that an entry is gone",
-        (CLOCK, "    if plan.taken and taken != len(plan.taken):\n", "    if False:\n"),
+        (CLOCK, "    if found != len(plan.taken):\n", "    if False:\n"),
     ),
     bug(
         "a claim does not look for edits since it read",
@@ -191,13 +190,8 @@ LEASES = (
         ),
         (
             RUNS_SQL,
-            "and owner = ?12 and fence = ?4 and attempt = ?3\non conflict",
-            "and ?12 = ?12\non conflict",
-        ),
-        (
-            RUNS_SQL,
-            "delete from run\nwhere job = ?1 and run = ?2 and owner = ?12 and fence = ?4 and",
-            "delete from run\nwhere job = ?1 and run = ?2 and ?12 = ?12 and",
+            "where r.owner = :node and r.fence = o.value ->> 3 and r.attempt = o.value ->> 2\n",
+            "where :node = :node\n",
         ),
         (
             RUNS,

@@ -26,7 +26,7 @@ from onthedot.store.contract import Store
 POLL_S = 0.9
 """How often the queue is looked at without being told that something is in it."""
 MAY_NOT_START_S = 0.25
-START_MAX = 500
+START_MAX = 50
 """Runs that are started in one step: everybody else gets a turn in between."""
 
 LOOK_US = 5 * MILLISECOND

@@ -11,7 +11,7 @@ from onthedot.core.model import Cut, Entry, LeasedRun, NewRun, Rule
 from onthedot.errors import Taken
 from onthedot.store.claims import Lessee, Peeked
 from onthedot.store.codec import rule_from, rule_text
-from onthedot.store.sqlite.database import Database
+from onthedot.store.sqlite.database import Database, as_json
 from onthedot.store.sqlite.nodes import require_alive
 from onthedot.store.sqlite.outcomes import is_taken, record_ranges
 from onthedot.store.sqlite.statements import SQL
@@ -63,8 +63,7 @@ def _fire(db: sqlite3.Connection, plan: Plan, lessee: Lessee, now: Instant) -> l
     require_alive(db, lessee.node)
     for shard in sorted({entry.shard for entry in plan.taken}):
         db.execute(SQL["clock.raise_horizon"], {"shard": shard, "until": plan.until})
-    _take(db, plan)
-    db.executemany(SQL["clock.put"], sorted(plan.put_back))
+    _advance(db, plan)
     leased = _insert_runs(db, plan, lessee)
     waiting = [_row(run, 0) for run in plan.later if not is_taken(db, run.job, run.run)]
     db.executemany(SQL["runs.insert_waiting"], waiting)
@@ -77,12 +76,19 @@ def _fire(db: sqlite3.Connection, plan: Plan, lessee: Lessee, now: Instant) -> l
     return leased
 
 
-def _take(db: sqlite3.Connection, plan: Plan) -> None:
-    """Remove the plan's entries and closed cuts; any difference from what it was made of refuses
-    it.
+def _advance(db: sqlite3.Connection, plan: Plan) -> None:
+    """Move the plan's entries to when they come again, and remove those that do not, and closed
+    cuts; any difference from what it was made of refuses it.
     """
-    taken = db.executemany(SQL["clock.take"], [entry[:4] for entry in plan.taken]).rowcount
-    if plan.taken and taken != len(plan.taken):
+    moves = [
+        (*entry[:4], due)
+        for entry, due in zip(plan.taken, plan.nexts, strict=True)
+        if due is not None
+    ]
+    gone = [entry[:4] for entry, due in zip(plan.taken, plan.nexts, strict=True) if due is None]
+    found = db.execute(SQL["clock.move"], (as_json(moves),)).rowcount if moves else 0
+    found += db.executemany(SQL["clock.take"], gone).rowcount if gone else 0
+    if found != len(plan.taken):
         raise Taken("another scheduler took some of these entries")
     known = set(plan.cuts)
     if any(cut not in known for cut in _cuts_of(db, plan.taken)):
@@ -98,8 +104,10 @@ def _insert_runs(db: sqlite3.Connection, plan: Plan, lessee: Lessee) -> list[Lea
         if (run.version == 1 and not plan.cuts) or not is_taken(db, run.job, run.run)
     ]
     mine, rest = lessee.share(made)
-    db.executemany(SQL["runs.insert_live"], [(*_row(run, 1), lessee.node) for run in mine])
-    db.executemany(SQL["runs.insert_live"], [(*_row(run, 0), None) for run in rest])
+    for runs, fence, owner in ((mine, 1, lessee.node), (rest, 0, None)):
+        if runs:
+            values = {"runs": as_json(runs), "fence": fence, "owner": owner}
+            db.execute(SQL["runs.insert_claimed"], values)
     return [LeasedRun(*run[:7], 1, 0, 1, run.payload) for run in mine]
 
 

@@ -12,9 +12,11 @@ import asyncio
 import queue
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
+
+import msgspec
 
 from onthedot.errors import OnthedotError, StoreError, StoreFull, StoreUnavailable
 
@@ -65,6 +67,11 @@ _PRAGMAS_WRITE = (
     "temp_store=memory",
 )
 _PRAGMAS_READ = ("query_only=on", "busy_timeout=5000", "wal_autocheckpoint=0", "cache_size=-16384")
+
+
+def as_json(rows: Sequence[Sequence[Any]]) -> str:
+    """Rows as one value, for a statement that takes them all."""
+    return msgspec.json.encode(rows).decode()
 
 
 def about() -> dict[str, str]:

@@ -23,7 +23,7 @@ from onthedot.store.codec import RETRIED, STATUS_CODES, STATUS_OF_CODE
 from onthedot.store.refusals import no_such_run, run_over
 from onthedot.store.sqlite.chains import go_on, links_among
 from onthedot.store.sqlite.completing import complete, query
-from onthedot.store.sqlite.database import Database
+from onthedot.store.sqlite.database import Database, as_json
 from onthedot.store.sqlite.enqueueing import enqueue
 from onthedot.store.sqlite.nodes import require_alive
 from onthedot.store.sqlite.outbox import note_failures
@@ -222,9 +222,10 @@ def _finish_plainly(db: sqlite3.Connection, node: int, outcomes: Sequence[Outcom
     """Successes, to which nothing is attached: two statements for all of them."""
     if not outcomes:
         return Finished()
-    rows = [(*outcome, node) for outcome in outcomes]
-    accepted = db.executemany(SQL["runs.finish_plainly"], rows).rowcount
-    db.executemany(SQL["runs.leave_finished"], rows)
+    last = db.execute(SQL["runs.last_recorded"]).fetchone()
+    values = {"outcomes": as_json(outcomes), "node": node}
+    accepted = db.execute(SQL["runs.finish_plainly"], values).rowcount
+    db.execute(SQL["runs.leave_finished"], last)
     if accepted == len(outcomes):
         return Finished(accepted, 0, 0, None)
     # Those that were accepted are in history by now, too.

@@ -2,6 +2,13 @@
 insert into run (job, run, version, lane, priority, due, at, attempt, rescues, fence, payload, expires, owner)
 values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
+-- name: runs.insert_claimed
+-- why: one statement for a whole claim, as clock.move
+insert or fail into run (job, run, version, lane, priority, due, at, attempt, rescues, fence, payload, expires, owner)
+select value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, 1, 0, :fence,
+  value ->> 7, value ->> 8, :owner
+from json_each(:runs)
+
 -- name: runs.insert_waiting
 insert into waiting (job, run, version, lane, priority, due, at, attempt, rescues, fence, payload, expires)
 values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -83,20 +90,24 @@ where job = :job and run = :run and owner = :node and fence = :fence and attempt
 returning version, lane, priority, due, rescues, payload
 
 -- name: runs.finish_plainly
--- why: the parameters are an outcome and the node; together with the delete below the same check, for
--- successes by the thousand. The conflict is with the same outcome, given twice. `or fail`: the verb is
--- rolled back as a whole anyway; a statement that may be undone alone keeps a copy of every page that
--- it touches, which costs three times as much as all the rest
+-- why: together with the delete below the same check, for successes by the thousand, in one statement as
+-- clock.move. The conflict is with the same outcome, given twice
 insert or fail into history (job, run, attempt, fence, version, status, due, started, finished, node, rescues,
   error, output, reason)
-select job, run, attempt, fence, version, 1, due, ?6, ?7, owner, rescues, ?8, ?9, ?10
-from run
-where job = ?1 and run = ?2 and owner = ?12 and fence = ?4 and attempt = ?3
+select r.job, r.run, r.attempt, r.fence, r.version, 1, r.due, o.value ->> 5, o.value ->> 6, r.owner, r.rescues,
+  o.value ->> 7, o.value ->> 8, o.value ->> 9
+from json_each(:outcomes) as o
+cross join run as r on r.job = o.value ->> 0 and r.run = o.value ->> 1
+where r.owner = :node and r.fence = o.value ->> 3 and r.attempt = o.value ->> 2
 on conflict (job, run, attempt) do nothing
+
+-- name: runs.last_recorded
+select coalesce(max(id), 0)
+from history
 
 -- name: runs.leave_finished
 delete from run
-where job = ?1 and run = ?2 and owner = ?12 and fence = ?4 and attempt = ?3
+where (job, run) in (select job, run from history where id > ?)
 
 -- name: runs.append
 insert into history (job, run, attempt, fence, version, status, due, started, finished, node, rescues,
