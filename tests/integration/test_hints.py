@@ -171,7 +171,7 @@ async def test_one_in_a_hurry_leaves_without_what_was_to_be_said_later():
         began = asyncio.get_running_loop().time()
         await leaving.hints.close(at_once=True)
 
-    assert asyncio.get_running_loop().time() - began < 1.0
+    assert asyncio.get_running_loop().time() - began < 5.0
 
 
 async def test_a_connection_that_the_server_ends_is_made_anew_at_once():

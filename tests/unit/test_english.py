@@ -84,6 +84,10 @@ UNDERSTOOD = [
     ("every other week on wednesday at 9:00", "R/2026-11-18T09:00:00Z/P2W"),
     ("every 3 months on the 31st at 9:00", "R/2026-12-31T09:00:00Z/P3M"),
     ("every month, from 2027-01-31 09:00, 5 times", "R5/2027-01-31T09:00:00Z/P1M"),
+    # all there is, or nearly
+    ("every second between 8:00 and 20:00", "* * 8-19 * * * | * 0 20 * * *"),
+    ("every second between 8:00 and 20:30", "* * 8-19 * * * | * 0-30 20 * * *"),
+    ("on weekdays and weekends at 9:00", "0 9 * * *"),
     # one instant
     ("tomorrow at 10:00", "2026-11-17T10:00:00Z"),
     ("today at 5pm", "2026-11-16T17:00:00Z"),

@@ -33,6 +33,9 @@ _UNITS_US: Final = {
 }
 
 
+_OF_A_DAY = ("second", "minute", "hour")
+
+
 def read_english(text: str, terms: Terms) -> Cron | Every | Repeat | Once:
     """Raises NotEnglish. At the end the zone may stand in brackets, as in our own sentences."""
     sentence, zone = _without_zone(text)
@@ -129,7 +132,7 @@ class Reader(DayPhrases):
 
     def _every(self) -> None:
         word = self._word()
-        is_amount = words.number(word) is not None or words.unit(word) in ("minute", "hour")
+        is_amount = words.number(word) is not None or words.unit(word) in _OF_A_DAY
         again = self.said.every and is_amount
         if self._joined and (again or self.said.times or self.said.minutes or self.said.seconds):
             self.said.begin_again()

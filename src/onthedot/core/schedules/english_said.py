@@ -26,6 +26,7 @@ _CALENDAR: Final = {
 }
 _SIZES: Final = {"second": 60, "minute": 60, "hour": 24}
 _DAY_MINUTES: Final = 24 * 60
+_WEEK: Final = 7
 _NAMES: Final = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 
 
@@ -253,6 +254,8 @@ def _expression(said: Said, seconds: set[int], times: set[int], *, star: bool) -
         minutes = tuple(sorted(time % 60 for time in times if time // 60 == hour))
         by_minutes.setdefault(minutes, []).append(hour)
     days, weekdays = _day_text(said), _weekday_text(said)
+    if days == "*" and len(said.weekdays) == _WEEK:
+        weekdays = "*"
     if days != "*" and weekdays != "*" and said.both:
         weekdays = f"+{weekdays}"
     months = _text(sorted(said.months), 1, 12, star=len(said.months) == 12)
