@@ -2,6 +2,9 @@
 -- newer snapshot than the lock that an earlier one waited for: that is what makes them right under
 -- READ COMMITTED. Settings are pinned per function, since session settings are lost behind a pooler,
 -- and since a plan that was made while a table was empty must not survive its growth.
+-- `between x and x` where arrays meet a table: by `=` the whole table could be read in the order of its
+-- key, with a look through the arrays for each row. The planner does so whenever it was last told that
+-- the table is empty, as queues often are, and then a thousand ends take ten seconds.
 -- SQLSTATE: OT001 a job changed, OT002 taken by another scheduler, OT003 the node is dead.
 
 -- Every write of a node goes through this: the key share makes a burial wait for our commit, and a
@@ -83,7 +86,7 @@ begin
   if exists (select from cut) then
     select coalesce(sum(1 + cut.deleted::integer), 0) into n
     from unnest(rows_) as x
-    join near on near.shard = x.shard and near.slot = x.slot and near.id = x.id,
+    join near on near.shard between x.shard and x.shard and near.slot between x.slot and x.slot and near.id = x.id,
     unnest(near.jobs, near.versions) as e(job, version)
     join cut on cut.job = e.job and cut.version = e.version;
     if n <> known_cuts then
@@ -93,7 +96,7 @@ begin
   with gone as (
     delete from near
     using unnest(rows_) with ordinality as x(shard, slot, id, place)
-    where near.shard = x.shard and near.slot = x.slot and near.id = x.id
+    where near.shard between x.shard and x.shard and near.slot between x.slot and x.slot and near.id = x.id
     returning near.shard, near.jobs, near.versions, near.dues, near.rules, x.place
   ), placed as (
     select g.*, sum(cardinality(jobs)) over (order by place)::integer as last, cardinality(jobs) as size
@@ -151,7 +154,7 @@ returns void language sql set jit = off set enable_seqscan = off as $$
   select h.job, h.run, j.definition::jsonb ->> 'on_failure_url', j.name, j.key, h.status, h.due, h.attempt,
     h.finished, h.error, h.reason, 0, h.finished
   from unnest(runs_) as x
-  join history h on h.job = x.job and h.run = x.run and h.fence = x.fence
+  join history h on h.job between x.job and x.job and h.run between x.run and x.run and h.fence = x.fence
   join job j on j.id = h.job
   where h.status in (2, 6) and j.definition::jsonb ? 'on_failure_url'
   on conflict (job, run) do nothing
@@ -232,7 +235,7 @@ begin
     delete from run
     using unnest(jobs_, runs_, attempts_, fences_, started_, finished_)
       as g(job, run, attempt, fence, started, finished)
-    where run.job = g.job and run.run = g.run and run.owner = node_
+    where run.job between g.job and g.job and run.run between g.run and g.run and run.owner = node_
       and run.fence = g.fence and run.attempt = g.attempt
     returning g.*, run.version, run.due, run.rescues, run.lane
   ), past as (
@@ -256,7 +259,8 @@ begin
     -- Those that were accepted are in history by now, too.
     select count(*) - accepted into repeated
     from unnest(jobs_, runs_, attempts_, fences_) as g(job, run, attempt, fence)
-    join history h on h.job = g.job and h.run = g.run and h.attempt = g.attempt and h.fence = g.fence;
+    join history h on h.job between g.job and g.job and h.run between g.run and g.run
+      and h.attempt = g.attempt and h.fence = g.fence;
   end if;
   stale := cardinality(jobs_) - accepted - repeated;
   return next;
@@ -336,7 +340,8 @@ begin
     -- Those that were accepted are in history by now, too.
     select count(*) - accepted into repeated
     from unnest(outcomes_) as x
-    join history h on h.job = x.job and h.run = x.run and h.attempt = x.attempt and h.fence = x.fence;
+    join history h on h.job between x.job and x.job and h.run between x.run and x.run
+      and h.attempt = x.attempt and h.fence = x.fence;
   end if;
   stale := cardinality(outcomes_) - accepted - repeated;
   return next;
@@ -456,7 +461,7 @@ create function lease(node_ bigint, queues_ text[], functions_ text[], limit_ in
 returns table (
   job bigint, run bigint, version integer, lane text, priority smallint, due bigint, at bigint,
   attempt integer, rescues integer, fence integer, payload text
-) language plpgsql set jit = off set enable_seqscan = off as $$
+) language plpgsql set jit = off set enable_seqscan = off set enable_sort = off as $$
 #variable_conflict use_column
 declare want integer := limit_; width integer; n integer;
 begin
@@ -476,10 +481,10 @@ begin
     ), wanted as (
       select name from found where name is not null and is_taken_by(name, queues_, functions_)
     ), candidates as materialized (
-      select c.job, c.run, c.rank
+      select c.tid
       from wanted w
       cross join lateral (
-        select r.job, r.run, r.at - r.priority * 60000000::bigint as rank
+        select r.ctid as tid, r.job, r.run, r.at - r.priority * 60000000::bigint as rank
         from run r
         where r.owner is null and r.lane = w.name and r.at <= now_
         order by r.at - r.priority * 60000000::bigint
@@ -488,11 +493,12 @@ begin
       order by c.rank, c.job, c.run
       limit width
     ), locked as materialized (
-      select r.ctid as tid, c.rank
-      from candidates c
-      join run r on r.job = c.job and r.run = c.run
-      where r.owner is null
-      order by c.rank, c.job, c.run
+      select r.ctid as tid, r.at - r.priority * 60000000::bigint as rank
+      from run r
+      -- Not `is null`: by that all that is free could be read again, from the index, and each held
+      -- against every candidate.
+      where r.ctid = any(array(select c.tid from candidates c)) and coalesce(r.owner, 0) = 0
+      order by rank, r.job, r.run
       limit want
       for update of r skip locked
     ), taken as (
@@ -545,7 +551,8 @@ end $$;
 -- Runs that their owner no longer holds (`rescued`: it died; else it gave them back): anybody may
 -- lease them, unless somebody wants them to end. What a dead owner may have started, and is started
 -- at most once, ends as lost, whatever else was wished. Returns how many did.
-create function leave_owner(tids tid[], rescued boolean, now_ bigint) returns integer language plpgsql as $$
+create function leave_owner(tids tid[], rescued boolean, now_ bigint) returns integer language plpgsql
+set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare lost integer := 0; refs run_ref[]; links run_end[];
 begin
   if rescued then
@@ -578,7 +585,8 @@ begin
   end if;
   with asked as (
     select r.ctid as tid, r.*, s.reason as wish
-    from run r join signal s on s.node = r.owner and s.job = r.job and s.run = r.run
+    from run r
+    join signal s on s.node = r.owner and s.job between r.job and r.job and s.run between r.run and r.run
     where r.ctid = any(tids)
   ), past as (
     insert into history (job, run, attempt, fence, version, status, due, finished, node, rescues, reason)
@@ -597,15 +605,16 @@ begin
   return lost;
 end $$;
 
-create function release(node_ bigint, refs_ run_ref[], now_ bigint)
-returns integer language plpgsql set jit = off set enable_seqscan = off as $$
+create function release(node_ bigint, refs_ run_ref[], now_ bigint) returns integer language plpgsql
+set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare tids tid[];
 begin
   perform require_alive(node_);
   select array_agg(tid) into tids from (
     select r.ctid as tid
     from unnest(refs_) as x
-    join run r on r.job = x.job and r.run = x.run and r.fence = x.fence and r.owner = node_
+    join run r on r.job between x.job and x.job and r.run between x.run and x.run
+      and r.fence = x.fence and r.owner = node_
     for update of r
   ) held;
   if tids is null then return 0; end if;

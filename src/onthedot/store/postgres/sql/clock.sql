@@ -43,7 +43,7 @@ on conflict (job, run) do nothing
 -- why: asked only when fewer runs were made than planned
 select r.job, r.run
 from unnest($1::new_run[]) as x
-join run r on r.job = x.job and r.run = x.run
+join run r on r.job between x.job and x.job and r.run between x.run and x.run
 where r.owner = $2 and r.attempt = 1 and r.fence = 1
 
 -- name: clock.record_ranges
@@ -86,9 +86,10 @@ where not exists (select from rule where rule.spec = x.spec)
 on conflict do nothing
 
 -- name: clock.rule_ids
-select spec, id
-from rule
-where spec = any($1::text[])
+-- why: not `= any`: once its plan is kept, every rule would be held against each text of the array
+select rule.spec, rule.id
+from unnest($1::text[]) as x(spec)
+join rule on rule.spec = x.spec
 
 -- name: clock.put
 select put_entries($1, $2, $3)

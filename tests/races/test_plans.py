@@ -1,0 +1,62 @@
+"""A verb reads what it is about, whatever the planner was last told of the size of a table. Queues
+are empty most of the time, and that is when it is told."""
+
+from __future__ import annotations
+
+import asyncpg
+import pytest
+
+from onthedot.core.model import Lanes, Outcome, RunRef
+from onthedot.core.states import Status
+from onthedot.store.postgres import open_store
+from tests.support.builders import a_node
+from tests.support.clock import ManualClock
+from tests.support.postgres import drop_database, new_database
+
+MANY, FEW = 3_000, 100
+RUNS = (
+    "insert into run (job, run, version, lane, priority, due, at, attempt, rescues, fence, owner)"
+    " select n, n, 1, 'default', 5, 0, 0, 1, 0, 1, $1 from generate_series(1, $2::bigint) n"
+)
+READ = "select sum(idx_tup_read)::bigint from pg_stat_user_indexes where relname = 'run'"
+
+
+async def ends(store, node, now):
+    outcomes = [Outcome(n, n, 1, 1, Status.SUCCEEDED, now, now) for n in range(1, FEW + 1)]
+    return (await store.runs.finish(node, outcomes, now=now)).accepted
+
+
+async def failures(store, node, now):
+    outcomes = [Outcome(n, n, 1, 1, Status.FAILED, now, now, "no") for n in range(1, FEW + 1)]
+    return (await store.runs.finish(node, outcomes, now=now)).accepted
+
+
+async def returns(store, node, now):
+    return await store.runs.release(node, [RunRef(n, n, 1) for n in range(1, FEW + 1)], now=now)
+
+
+async def leases(store, node, now):
+    return len(await store.runs.lease(node, Lanes(), limit=FEW, now=now))
+
+
+@pytest.mark.parametrize("verb", [ends, failures, returns, leases])
+async def test_a_verb_reads_only_its_own_runs_if_the_table_was_empty_when_it_was_last_looked_at(
+    packaged, verb
+):
+    name, clock = await new_database(packaged), ManualClock()
+    store = await open_store(packaged.url(name))
+    node = await a_node(store, clock)
+    connection = await asyncpg.connect(packaged.url(name))
+    await connection.execute(RUNS, node, MANY)
+    await connection.execute("delete from run")
+    await connection.execute("analyze run")
+    await connection.execute(RUNS, None if verb is leases else node, MANY)
+
+    done = await verb(store, node, clock.now())
+    await store.upkeep.close()  # what a session has counted is told when it ends
+    read = await connection.fetchval(READ)
+
+    assert done == FEW
+    assert read < MANY
+    await connection.close()
+    await drop_database(packaged, name)
