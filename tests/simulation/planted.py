@@ -57,12 +57,8 @@ CLAIMS = (
         "the row of an ended version goes before its entry",
         (
             FIRING,
-            "        plan.closed.append(VersionRef(entry.job, entry.version))\n    elif",
-            (
-                "        plan.closed.append(VersionRef(entry.job, entry.version))\n"
-                "        if fate.next is not None:\n"
-                "            plan.put_back.append(entry._replace(due=fate.next))\n    elif"
-            ),
+            "        fate.next = None\n        plan.closed.append(",
+            "        plan.closed.append(",
         ),
     ),
     bug(

@@ -12,6 +12,7 @@ from onthedot.core.instants import MINUTE, SECOND, Instant
 from onthedot.core.model import (
     SHARDS,
     Definition,
+    Entry,
     Handling,
     Job,
     Lanes,
@@ -317,3 +318,9 @@ async def prune(
             return total
         total += went
     raise AssertionError(f"pruning did not end after {PAGES_MAX} steps")
+
+
+def put_back(plan: Plan) -> list[Entry]:
+    """The entries that a plan lets come again, at their next instant."""
+    nexts = zip(plan.taken, plan.nexts, strict=True)
+    return [entry._replace(due=due) for entry, due in nexts if due is not None]

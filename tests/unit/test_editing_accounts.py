@@ -25,6 +25,7 @@ from onthedot.core.model import (
     rule_of,
 )
 from onthedot.core.schedules import Cron, Every, FixedDelay
+from tests.support.builders import put_back
 
 START = parse_instant("2026-03-02T12:00:00.300Z", field="start")
 STEPS = [0, 300, 700, 1_000, 7_000, 59_000, 150_000]
@@ -177,7 +178,7 @@ class Story(RuleBasedStateMachine):
         assert (plan.broken, plan.ended) == ([], [])
         for entry in plan.taken:
             del self.entries[entry.version]
-        for entry in plan.put_back:
+        for entry in put_back(plan):
             self.entries[entry.version] = entry
         for version in plan.closed:
             del self.cuts[version.version]

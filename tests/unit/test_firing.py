@@ -16,6 +16,7 @@ from onthedot.core.instants import DAY, HOUR, MILLISECOND, MINUTE, SECOND, Insta
 from onthedot.core.model import Catching, CatchUp, Entry, NewRun, Record, Rule, occurrence, shard_of
 from onthedot.core.schedules import Cron, Every
 from onthedot.core.states import Status
+from tests.support.builders import put_back
 
 NOW = parse_instant("2026-03-02T12:00:00Z", field="now")
 JOB, VERSION, RULE = 33, 4, 7
@@ -49,7 +50,7 @@ def missed(plan: Plan) -> list[tuple[Instant, Instant, int | None]]:
 
 
 def next_due(plan: Plan) -> Instant:
-    [entry] = plan.put_back
+    [entry] = put_back(plan)
     return entry.due
 
 
@@ -63,7 +64,7 @@ def test_what_is_due_becomes_a_run_and_the_next_one_goes_back_into_the_clock(sch
 
     assert plan.runs == [NewRun(JOB, occurrence(NOW), VERSION, "mail", 8, NOW, NOW)]
     assert plan.taken == [an_entry(NOW)]
-    assert plan.put_back == [an_entry(NOW + MINUTE)]
+    assert put_back(plan) == [an_entry(NOW + MINUTE)]
     assert (plan.later, plan.records, plan.closed, plan.ended, plan.broken) == ([], [], [], [], [])
 
 
@@ -73,7 +74,7 @@ def test_an_occurrence_at_the_end_of_the_claim_is_taken_and_one_later_is_not():
 
     assert dues(at_the_end.runs) == [NOW + AHEAD]
     assert beyond.runs == []
-    assert beyond.put_back == beyond.taken == [an_entry(NOW + AHEAD + 1)]
+    assert put_back(beyond) == beyond.taken == [an_entry(NOW + AHEAD + 1)]
 
 
 def test_a_run_that_is_claimed_ahead_still_waits_for_its_instant():
@@ -368,7 +369,7 @@ def test_entries_of_one_claim_are_decided_each_by_its_own_rule():
     assert [(run.job, run.version, run.due) for run in plan.runs] == [(18, 3, NOW)]
     assert [(record.job, record.version) for record in plan.records] == [(17, 1)]
     assert plan.taken == entries
-    assert plan.put_back == [
+    assert put_back(plan) == [
         Entry(1, NOW + 30 * MINUTE, 17, 1, 1),
         Entry(2, NOW + MINUTE, 18, 3, 2),
     ]

@@ -15,6 +15,7 @@ from onthedot.core.instants import DAY, HOUR, INSTANT_MAX, MINUTE, SECOND, Insta
 from onthedot.core.model import Entry, Rule, is_occurrence, occurrence
 from onthedot.core.schedules import Cron, Every, Span, Timetable, span
 from onthedot.core.states import Status
+from tests.support.builders import put_back
 
 START = parse_instant("2026-03-07T00:00:00Z", field="start")
 CLAIMS_MAX = 50
@@ -62,7 +63,7 @@ class Bookkeeper:
             inside = list(listed(self.rule.schedule, record.first, record.last))
             assert (inside[-1], len(inside)) == (record.last, record.count)
             self.fates.update(inside)
-        [self.entry] = plan.put_back
+        [self.entry] = put_back(plan)
 
     def check(self, first: Instant) -> None:
         expected = listed(self.rule.schedule, first, self.entry.due - 1)

@@ -9,6 +9,7 @@ from onthedot.core.instants import DAY, HOUR, INSTANT_MAX, MINUTE, SECOND, Insta
 from onthedot.core.model import CatchUp, Cut, Entry, Rule, shard_of
 from onthedot.core.schedules import Cron, Every
 from onthedot.core.states import Status
+from tests.support.builders import put_back
 
 NOW = parse_instant("2026-03-02T12:00:00Z", field="now")
 JOB, VERSION, RULE = 33, 4, 7
@@ -63,7 +64,7 @@ def test_the_old_version_fires_up_to_its_cut_and_nothing_after(schedule, cut, la
     assert [run.due for run in plan.runs] == list(range(first, last + 1, MINUTE))
     assert all(run.version == VERSION for run in plan.runs)
     assert plan.closed == [THIS]
-    assert (plan.put_back, plan.ended, plan.records) == ([], [], [])
+    assert (put_back(plan), plan.ended, plan.records) == ([], [], [])
 
 
 def test_an_entry_beyond_its_cut_is_only_dropped():
@@ -71,7 +72,7 @@ def test_an_entry_beyond_its_cut_is_only_dropped():
 
     assert plan.taken == [an_entry(NOW)]
     assert plan.closed == [THIS]
-    assert (fates(plan), plan.put_back, plan.ended) == ([], [], [])
+    assert (fates(plan), put_back(plan), plan.ended) == ([], [], [])
 
 
 @pytest.mark.parametrize("deleted", [False, True])
@@ -80,7 +81,7 @@ def test_an_entry_that_is_neither_due_nor_beyond_its_cut_stays(deleted):
 
     plan = fired(a_rule(), due, cut=due, deleted=deleted)
 
-    assert plan.put_back == [an_entry(due)]
+    assert put_back(plan) == [an_entry(due)]
     assert (fates(plan), plan.closed, plan.ended) == ([], [], [])
 
 
@@ -88,7 +89,7 @@ def test_a_cut_after_the_claim_is_kept_while_something_is_left_up_to_it():
     plan = fired(a_rule(Every(SECOND)), NOW, cut=NOW + 2 * SECOND)
 
     assert [run.due for run in plan.runs] == [NOW, NOW + SECOND]
-    assert plan.put_back == [an_entry(NOW + 2 * SECOND)]
+    assert put_back(plan) == [an_entry(NOW + 2 * SECOND)]
     assert plan.closed == []
 
 
@@ -96,7 +97,7 @@ def test_a_cut_after_the_claim_is_consumed_when_nothing_is_left_up_to_it():
     plan = fired(a_rule(Every(SECOND)), NOW, cut=NOW + 2 * SECOND - 1)
 
     assert [run.due for run in plan.runs] == [NOW, NOW + SECOND]
-    assert plan.put_back == []
+    assert put_back(plan) == []
     assert plan.closed == [THIS]
 
 
@@ -128,7 +129,7 @@ def test_young_ones_beyond_one_claim_keep_the_cut():
     plan = fired(a_rule(Every(SECOND), window=DAY), first, cut=NOW)
 
     assert len(plan.runs) == YOUNG_MAX
-    assert plan.put_back == [an_entry(first + YOUNG_MAX * SECOND)]
+    assert put_back(plan) == [an_entry(first + YOUNG_MAX * SECOND)]
     assert plan.closed == []
 
 
@@ -137,7 +138,7 @@ def test_the_cut_of_another_version_or_job_changes_nothing(cut):
     plan = plan_firings([an_entry(NOW)], [cut], {RULE: a_rule()}, now=NOW, until=NOW)
 
     assert [run.due for run in plan.runs] == [NOW]
-    assert plan.put_back == [an_entry(NOW + MINUTE)]
+    assert put_back(plan) == [an_entry(NOW + MINUTE)]
     assert plan.cuts == [cut]
     assert plan.closed == []
 
@@ -155,7 +156,7 @@ def test_two_versions_of_a_job_share_its_occurrences_at_the_cut():
         (NOW - MINUTE, 2),
         (NOW, 2),
     ]
-    assert plan.put_back == [new._replace(due=NOW + MINUTE)]
+    assert put_back(plan) == [new._replace(due=NOW + MINUTE)]
     assert plan.closed == [VersionRef(JOB, 1)]
 
 
@@ -181,7 +182,7 @@ def test_what_a_deleted_job_still_owed_is_one_skipped_record(
     [record] = plan.records
     assert (record.status, record.reason) == (Status.SKIPPED, "job deleted")
     assert (record.first, record.last, record.count) == (first, last, count)
-    assert (plan.runs, plan.later, plan.put_back, plan.ended) == ([], [], [], [])
+    assert (plan.runs, plan.later, put_back(plan), plan.ended) == ([], [], [], [])
     assert plan.closed == [THIS]
 
 
@@ -189,7 +190,7 @@ def test_a_deleted_job_that_owed_nothing_leaves_no_record():
     plan = fired(a_rule(), NOW, cut=NOW - 1, deleted=True)
 
     assert plan.closed == [THIS]
-    assert (fates(plan), plan.put_back, plan.ended) == ([], [], [])
+    assert (fates(plan), put_back(plan), plan.ended) == ([], [], [])
 
 
 # --- schedules that end -------------------------------------------------------------------------
@@ -204,7 +205,7 @@ def test_a_schedule_without_a_further_instant_is_over(schedule, due):
 
     assert [run.due for run in plan.runs] == [due]
     assert plan.ended == [THIS]
-    assert (plan.put_back, plan.closed, plan.broken) == ([], [], [])
+    assert (put_back(plan), plan.closed, plan.broken) == ([], [], [])
 
 
 @pytest.mark.parametrize(
@@ -220,7 +221,7 @@ def test_the_last_occurrence_of_a_schedule_can_be_late_too(policy, expected):
 
     assert fates(plan) == expected
     assert plan.ended == [THIS]
-    assert plan.put_back == []
+    assert put_back(plan) == []
 
 
 def test_the_end_of_a_schedule_also_ends_a_cut():
@@ -228,7 +229,7 @@ def test_the_end_of_a_schedule_also_ends_a_cut():
 
     assert [run.due for run in plan.runs] == [LAST_MINUTE]
     assert plan.closed == [THIS]
-    assert (plan.put_back, plan.ended) == ([], [])
+    assert (put_back(plan), plan.ended) == ([], [])
 
 
 # --- entries that cannot be fired ---------------------------------------------------------------
@@ -251,7 +252,7 @@ def test_an_entry_whose_rule_raises_is_set_aside_and_its_neighbours_fire(schedul
 
     assert plan.taken == [before, bad, after]
     assert {run.job for run in plan.runs} == {16, 48}
-    assert {entry.job for entry in plan.put_back} == {16, 48}
+    assert {entry.job for entry in put_back(plan)} == {16, 48}
     assert all(record.job != 32 for record in plan.records)
     [broken] = plan.broken
     assert broken.entry == bad
@@ -274,7 +275,7 @@ def test_a_broken_entry_that_is_not_due_yet_is_not_judged():
     plan = fired(a_rule(UNREADABLE[0]), NOW + AHEAD + 1)
 
     assert plan.broken == []
-    assert plan.put_back == [an_entry(NOW + AHEAD + 1)]
+    assert put_back(plan) == [an_entry(NOW + AHEAD + 1)]
 
 
 def test_the_cut_of_an_entry_that_is_set_aside_goes_with_it():

@@ -65,15 +65,6 @@ class Plan:
     ended: list[VersionRef] = field(default_factory=list)
     broken: list[Broken] = field(default_factory=list)
 
-    @property
-    def put_back(self) -> list[Entry]:
-        """The entries that go back into the clock."""
-        return [
-            entry._replace(due=due)
-            for entry, due in zip(self.taken, self.nexts, strict=True)
-            if due is not None
-        ]
-
 
 def claim_end(now: Instant) -> Instant:
     """Up to where a claim at this moment reaches."""

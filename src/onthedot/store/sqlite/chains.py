@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Sequence
 
 from onthedot.core.chaining import Chain, following, link_of
 from onthedot.core.instants import Instant
 from onthedot.core.model import NewRun, Outcome, is_occurrence, occurrence
+from onthedot.store.sqlite.database import as_json
 from onthedot.store.sqlite.statements import SQL
 
 
@@ -44,7 +44,7 @@ def go_on(db: sqlite3.Connection, job: int, run: int, ended: Instant) -> Instant
 
 def links_among(db: sqlite3.Connection, outcomes: Sequence[Outcome]) -> set[tuple[int, int]]:
     """Which of these runs are links."""
-    jobs = json.dumps([outcome.job for outcome in outcomes if is_occurrence(outcome.run)])
+    jobs = as_json([outcome.job for outcome in outcomes if is_occurrence(outcome.run)])
     return set(db.execute(SQL["chains.among"], (jobs,)))
 
 

@@ -69,9 +69,9 @@ _PRAGMAS_WRITE = (
 _PRAGMAS_READ = ("query_only=on", "busy_timeout=5000", "wal_autocheckpoint=0", "cache_size=-16384")
 
 
-def as_json(rows: Sequence[Sequence[Any]]) -> str:
-    """Rows as one value, for a statement that takes them all."""
-    return msgspec.json.encode(rows).decode()
+def as_json(values: Sequence[Any]) -> str:
+    """Numbers or rows as one value, for a statement that takes them all."""
+    return msgspec.json.encode(values).decode()
 
 
 def about() -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -37,7 +36,7 @@ from onthedot.store.rows import job_of, one_offs, with_links
 from onthedot.store.sqlite.calendars import use
 from onthedot.store.sqlite.chains import chain_of, keep_chain
 from onthedot.store.sqlite.clock import intern_rule
-from onthedot.store.sqlite.database import Database
+from onthedot.store.sqlite.database import Database, as_json
 from onthedot.store.sqlite.outcomes import Held, end_unstarted, is_taken, record_ranges
 from onthedot.store.sqlite.statements import SQL
 from onthedot.store.values import Gone, Made, Receipt
@@ -117,7 +116,7 @@ def get_job(db: sqlite3.Connection, job: int) -> Job:
 def _linked(db: sqlite3.Connection, rows: Iterable[Sequence[Any]]) -> list[Job]:
     jobs = [job_of(row) for row in rows]
     asked = one_offs(jobs)
-    return with_links(jobs, db.execute(SQL["jobs.ahead"], (json.dumps(asked),))) if asked else jobs
+    return with_links(jobs, db.execute(SQL["jobs.ahead"], (as_json(asked),))) if asked else jobs
 
 
 def kept_answer(db: sqlite3.Connection, receipt: Receipt | None) -> str | None:
@@ -192,7 +191,7 @@ def _create_many(
 
 def _declare(db: sqlite3.Connection, app: str, jobs: Sequence[int], now: Instant) -> list[Job]:
     db.executemany(SQL["jobs.declare"], [{"job": job, "app": app} for job in jobs])
-    numbers = json.dumps(list(jobs))
+    numbers = as_json(list(jobs))
     db.execute(SQL["jobs.undeclare"], {"app": app, "jobs": numbers, "now": now})
     db.execute(SQL["jobs.forget_declared"], {"app": app})
     return [job_of(row) for row in db.execute(SQL["jobs.gone_of"], (app,))]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Collection, Sequence
 
 from onthedot.core.instants import Instant
 from onthedot.core.model import SHARDS
 from onthedot.core.zoning import AGAIN_US, Coming, KnownZone, zone_in
-from onthedot.store.sqlite.database import Database
+from onthedot.store.sqlite.database import Database, as_json
 from onthedot.store.sqlite.jobs import carry_out, get_job
 from onthedot.store.sqlite.statements import SQL
 from onthedot.store.zones import (
@@ -91,7 +90,7 @@ def _remake(db: sqlite3.Connection, limit: int, now: Instant) -> Remade | None:
         shard, after = 0, 0
     bounds = {"zone": zone, "shard": shard, "job": after, "limit": limit}
     jobs = [number for (number,) in db.execute(SQL["zones.jobs_of"], bounds)]
-    which = {"shard": shard, "jobs": json.dumps(jobs)}
+    which = {"shard": shard, "jobs": as_json(jobs)}
     entries = {(job, version): due for job, version, due in db.execute(SQL["zones.entries"], which)}
     known = None if before is None else offsets_from(before)
     moves = []
