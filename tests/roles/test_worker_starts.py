@@ -11,7 +11,7 @@ from onthedot.core.instants import MILLISECOND, SECOND
 from onthedot.core.states import Status
 from onthedot.errors import StoreUnavailable
 from onthedot.roles import handlings
-from onthedot.roles.worker import LOOK_US, POLL_S
+from onthedot.roles.worker import LOOK_US
 from tests.support.builders import (
     a_job,
     a_one_off,
@@ -67,25 +67,6 @@ async def test_what_may_start_once_is_started_at_its_instant_though_nobody_claim
     [started] = stand.runner.started
     assert 0 <= started - at <= 2 * LOOK_US
     working.cancel()
-
-
-async def test_what_is_started_meanwhile_does_not_put_off_the_next_look_at_the_queue(
-    store, faulty, clock
-):
-    stand = await a_stand(faulty, clock)
-    for ms in (500, 1_400, 2_300, 3_200):
-        await a_one_off(store, clock, at=START + ms * MILLISECOND)
-    loops = [
-        asyncio.create_task(stand.run_worker()),
-        asyncio.create_task(stand.scheduler.loop.run()),
-    ]
-
-    await asyncio.sleep(10 * POLL_S)
-
-    assert len(stand.runner.started) == 4
-    assert faulty.calls["runs.lease"] >= 10
-    for loop in loops:
-        loop.cancel()
 
 
 async def test_the_worker_sleeps_until_the_next_instant_and_no_longer(store, clock):

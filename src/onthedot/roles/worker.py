@@ -196,10 +196,8 @@ class Worker:
     async def _lease(self) -> None:
         """Fill free slots from the queue: when told that there is something, else now and then."""
         asked = {at for at in self._looks if at <= self._clock.now()}
-        if self._draining or not (asked or self._poll_in() <= 0):
-            return
-        room = self._holding.room_to_lease()
-        if room <= 0:
+        room = self._room()
+        if room <= 0 or not (asked or self._poll_in() <= 0):
             return
         self._polled_at = self._clock.monotonic()
         self._looks -= asked
@@ -216,8 +214,8 @@ class Worker:
     def _pause(self) -> float:
         """Until the next thing to do: a look at the queue, a start, or a hand-back.
 
-        The look is counted from the last one: what is done meanwhile does not put it off. One that
-        is overdue had no room, and whoever makes room nudges.
+        The look is counted from the last one: what is done meanwhile does not put it off. Without
+        room there is none, and whoever makes room nudges.
         """
         if self._fresh:
             return 0.0
@@ -226,8 +224,11 @@ class Worker:
         next_at = self._holding.next_hand_back() if full else self._holding.next_at()
         ats = ({next_at} if next_at is not None else set()) | (set() if full else self._looks)
         wait = (min(ats) - now) / SECOND if ats else POLL_S
-        poll = self._poll_in()
-        return max(0.001 if full else 0.0, min(poll if poll > 0 else POLL_S, wait))
+        poll = self._poll_in() if self._room() > 0 else POLL_S
+        return max(0.001 if full else 0.0, min(poll, wait))
+
+    def _room(self) -> int:
+        return 0 if self._draining else self._holding.room_to_lease()
 
     def _poll_in(self) -> float:
         return self._polled_at + POLL_S - self._clock.monotonic()
