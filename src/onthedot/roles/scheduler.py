@@ -26,7 +26,11 @@ SCAN_S = 0.5
 in memory half a second before its instant, whether hints arrive or not."""
 
 PEEK_MAX = 2_000
-BUSY_GROUPS = 4
+GROUPS_MAX = 4
+GROUP_ENTRIES = 400
+"""For each so many entries of the last claim the shards are taken in one more group."""
+ROUNDS_MAX = 8
+"""Of a group in one step: then the time is read again."""
 EARLY_US = 2 * MILLISECOND
 """A timer that comes early by a hair would read everything twice."""
 
@@ -83,7 +87,7 @@ class Scheduler:
         self._member = member
         self._hands = hands
         self._rules: dict[int, Rule] = {}
-        self._busy = False
+        self._taken = 0
         self.claimed_until: Instant = 0
         """Nothing that this node looks after was left unclaimed up to here."""
 
@@ -112,29 +116,35 @@ class Scheduler:
             self.loop.nudge()
 
     async def _claim_all(self, now: Instant, until: Instant) -> bool:
-        """Fire the groups side by side: while the store is at one, we are at another. Each comes to
+        """Take the groups side by side: while the store is at one, we are at another. Each comes to
         its end, whatever becomes of the others. Whether there is more.
         """
-        claims = [self._fire(shards, now, until) for shards in self._groups()]
+        groups, self._taken = self._groups(), 0
+        claims = [self._take(shards, now, until) for shards in groups]
         answers = await asyncio.gather(*claims, return_exceptions=True)
-        peeks = []
         for answer in answers:
             if isinstance(answer, BaseException):
                 raise answer
-            peeks.append(answer)
-        self._busy = any(peeked.more for peeked in peeks)
-        if any(peeked.waiting for peeked in peeks):
-            return await self._promote(now, until) or self._busy
-        return self._busy
+        return any(answers)
 
     def _groups(self) -> list[frozenset[int]]:
-        """All shards in one; in several groups when there is more than one claim can take.
+        """All shards in one; in several groups when there is much to do: none waits for another.
 
         Entries of one shard that go back together share rows: the more of them, the cheaper.
         """
         shards = sorted(self._member.shards)
-        parts = BUSY_GROUPS if self._busy else 1
+        parts = min(GROUPS_MAX, 1 + self._taken // GROUP_ENTRIES)
         return [frozenset(group) for part in range(parts) if (group := shards[part::parts])]
+
+    async def _take(self, shards: frozenset[int], now: Instant, until: Instant) -> bool:
+        """Whatever is due of these shards, one claim after the other. Whether there is more."""
+        for _ in range(ROUNDS_MAX):
+            peeked = await self._fire(shards, now, until)
+            self._taken += len(peeked.entries)
+            all_promoted = not peeked.waiting or await self._promote(shards, now, until)
+            if all_promoted and not peeked.more:
+                return False
+        return True
 
     async def _fire(self, shards: frozenset[int], now: Instant, until: Instant) -> Peeked:
         peeked = await self._store.clock.peek(shards, until=until, limit=PEEK_MAX)
@@ -196,10 +206,11 @@ class Scheduler:
         if plan.records:
             self.tally.account((record.status, record.count) for record in plan.records)
 
-    async def _promote(self, now: Instant, until: Instant) -> bool:
+    async def _promote(self, shards: frozenset[int], now: Instant, until: Instant) -> bool:
+        """Whether these were all."""
         with self._hands.claiming(PROMOTE_MAX) as own:
             promoted = await self._store.runs.promote(
-                self._member.shards,
+                shards,
                 until=until,
                 lessee=self._lessee(own),
                 limit=PROMOTE_MAX,
@@ -208,7 +219,7 @@ class Scheduler:
             self._hands.accept(promoted.leased)
         if promoted.unowned:
             self._on_unowned(promoted.unowned)
-        return promoted.moved >= PROMOTE_MAX
+        return promoted.moved < PROMOTE_MAX
 
     def _lessee(self, own: int) -> Lessee:
         return Lessee(self._member.number, own, self._hands.lanes)
