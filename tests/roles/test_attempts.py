@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 
 import pytest
 
 from onthedot.core.instants import MILLISECOND, SECOND
-from onthedot.core.model import Backoff
+from onthedot.core.model import Backoff, Definition, LeasedRun, Outcome
 from onthedot.core.outcomes import Result
 from onthedot.core.states import Status
+from onthedot.roles.attempt import Attempts, Workbench
+from onthedot.roles.holding import Holding
+from onthedot.roles.runners import Call, Done, Stop
 from onthedot.store.values import CancelVerdict
-from tests.support.builders import a_job, a_one_off, a_run, delete, some_runs, status_of, view
+from tests.support.builders import (
+    a_job,
+    a_one_off,
+    a_run,
+    delete,
+    handling_of,
+    some_runs,
+    status_of,
+    view,
+)
 from tests.support.clock import START
-from tests.support.roles import Stand, a_stand, id_of, idle
+from tests.support.roles import INSTALLATION, FixedChance, Stand, a_stand, id_of, idle
 
 QUARTER = 250 * MILLISECOND
 
@@ -29,6 +42,36 @@ async def a_hanging_attempt(store, clock, stand: Stand, **fields):
 
 
 # How it ends by itself
+
+
+class Entwined:
+    """A runner whose way to stop a call knows the call, as that of functions does."""
+
+    def start(self, call: Call, done: Done) -> Stop:
+        asyncio.get_running_loop().call_soon(done, Result())
+        return lambda: done(None)
+
+    async def close(self) -> None: ...
+
+
+async def test_attempts_that_have_ended_leave_nothing_for_the_collector(clock):
+    ended: list[Outcome] = []
+    bench = Workbench(clock, FixedChance(), Entwined(), INSTALLATION, ended.append)
+    attempts = Attempts(bench, Holding(clock, slots=10))
+    run = LeasedRun(33, 1 << 10, 4, "default", 5, START, START, 1, 0, 17, None)
+    handling = handling_of(Definition(name="n", handler="sums"))
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(100):
+            attempts.start(run, handling)
+            await idle()
+        left = gc.collect()
+    finally:
+        gc.enable()
+
+    assert len(ended) == 100
+    assert left < 100
 
 
 async def test_a_failed_attempt_with_attempts_left_waits_for_its_backoff(store, clock):

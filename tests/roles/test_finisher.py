@@ -347,5 +347,5 @@ async def test_a_worker_that_ends_many_attempts_a_second_has_room_for_more(store
     busy = stand.room()
     clock.advance(2 * SECOND)
 
-    assert (before, busy) == (10, 20)
+    assert (before, busy) == (10, 30)
     assert stand.room() == 10

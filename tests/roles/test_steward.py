@@ -198,6 +198,7 @@ async def test_a_claim_whose_answer_was_lost_is_given_back_after_two_sightings(
 
     assert (pause, doubted) == (DOUBT_S, [])
     assert settled > DOUBT_S
+    assert faulty.calls["runs.owned"] == 1  # the second look is at memory
     [back] = await lease(store, clock, other)
     assert (key_of(back), back.attempt, back.rescues) == (run, 1, 0)
 

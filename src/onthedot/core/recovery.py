@@ -22,8 +22,8 @@ three seconds to the end of the lease are its margin for a stall between check a
 OFFSET_WARNED_US = SECOND // 2
 OFFSET_REFUSED_US = 5 * SECOND
 
-HOLD_MAX = 20_000
-"""Claimed, unstarted runs that a node may hold at most, however fast it is."""
+HOLD_MAX = 100_000
+"""Claimed, unstarted runs that a node may hold at most, however fast it is: two seconds' work."""
 
 
 def may_start(*, confirmed_sent: float, now: float) -> bool:
@@ -104,11 +104,11 @@ def shards_of(node: int, schedulers: Sequence[int]) -> frozenset[int]:
     return frozenset(shard for shard in range(SHARDS) if shard % len(members) == place)
 
 
-def room_to_hold(*, slots: int, finished_last_second: int, unstarted: int) -> int:
-    """How many more claimed runs a node may hold before they start: twice its pace, at least its
-    slots.
+def room_to_hold(*, slots: int, busy: int, finished_last_second: int, unstarted: int) -> int:
+    """How many more claimed runs a node may hold before they start: as many as it has free slots,
+    and what it gets done in two seconds.
     """
-    limit = min(HOLD_MAX, max(slots, 2 * finished_last_second))
+    limit = min(HOLD_MAX, slots - busy + 2 * finished_last_second)
     return max(0, limit - unstarted)
 
 

@@ -16,7 +16,7 @@ from onthedot.ids import Chance
 from onthedot.observe.events import warn
 from onthedot.observe.tally import Tally
 from onthedot.roles.alarms import Alarms
-from onthedot.roles.holding import Holding, Key, Stopped, UnderWay
+from onthedot.roles.holding import Holding, Key, Stopped, UnderWay, nothing
 from onthedot.roles.runners import Call, Runner, failed
 from onthedot.wire.pipe import Said
 
@@ -78,7 +78,9 @@ class Attempts:
             tally.lateness.add(under_way.started - run.at)
         call = Call(self._bench.installation, run, handling, checkpoint, self._bench.noted, self)
         try:
-            under_way.stop = self._bench.runner.start(call, partial(self._done, under_way))
+            stop = self._bench.runner.start(call, partial(self._done, under_way))
+            if not under_way.ended:
+                under_way.stop = stop
         except Exception as error:  # noqa: BLE001  (a mistake in a runner must not take the worker with it)
             self._done(under_way, failed(error))
         if not under_way.ended and under_way.alarm is None:  # one that waits has its own
@@ -191,6 +193,7 @@ class Attempts:
 
     def _leave(self, under_way: UnderWay) -> None:
         under_way.ended = True
+        under_way.stop = nothing  # it knows us as well: a circle would wait for the collector
         if under_way.alarm is not None:
             under_way.alarm.pop(under_way, None)
         key = under_way.run.job, under_way.run.run

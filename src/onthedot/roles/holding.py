@@ -24,7 +24,7 @@ end of its last attempt is written: by its key alone the two would be one."""
 _AT = itemgetter(0)
 
 
-def _nothing() -> None: ...
+def nothing() -> None: ...
 
 
 HAND_BACK_US = 250 * MILLISECOND
@@ -60,7 +60,7 @@ class UnderWay:
     run: LeasedRun
     handling: Handling
     started: Instant
-    stop: Callable[[], object] = _nothing
+    stop: Callable[[], object] = nothing
     alarm: Alarm[UnderWay] | None = None
     stopped: Stopped | None = None
     wish: str = ""
@@ -110,8 +110,14 @@ class Holding:
 
     def ready(self, runs: Iterable[Ready]) -> None:
         """Let these be started at their instants, if they are still ours."""
-        self._ready += [each for each in runs if self._is_waiting(each.run)]
-        self._ready.sort(key=_AT)  # two sorted parts: that is a merge
+        new = [each for each in runs if self._is_waiting(each.run)]
+        if not new:
+            return
+        # Most of what a busy node holds comes before all of them and stays where it is.
+        place = bisect_right(self._ready, min(map(_AT, new)), key=_AT)
+        new[:0] = self._ready[place:]
+        new.sort(key=_AT)
+        self._ready[place:] = new
 
     @contextmanager
     def claiming(self, count: int) -> Iterator[int]:
@@ -139,6 +145,7 @@ class Holding:
         """How many more runs may be claimed ahead."""
         return room_to_hold(
             slots=self.slots,
+            busy=len(self.under_way),
             finished_last_second=self._pace(),
             unstarted=len(self._waiting) + self._promised,
         )

@@ -25,7 +25,8 @@ SCAN_S = 0.5
 """How often the clock is read from its oldest entry on. With claims one second ahead, everything is
 in memory half a second before its instant, whether hints arrive or not."""
 
-PEEK_MAX = 2_000
+PEEK_MAX = 500
+"""Of one claim. Larger ones save nothing measurable, and what is due meanwhile waits for them."""
 GROUPS_MAX = 4
 GROUP_ENTRIES = 400
 """For each so many entries of the last claim the shards are taken in one more group."""

@@ -57,13 +57,18 @@ class Steward:
     async def reconcile(self) -> float:
         """Compare what the store says we hold with memory: a claim whose answer was lost is given
         back.
+
+        The second look is at memory alone. What it does not know has been lost or has ended, and
+        then it is no longer there to be given back. On a busy node there is always something to
+        doubt, and reading all that it holds twice a second is dear.
         """
         if self._met & self._holding.claims:
             return DOUBT_S  # its answer may bring what memory does not know yet
-        owned = await self._store.runs.owned(self._member.number)
+        owned = self._doubted or await self._store.runs.owned(self._member.number)
         lost, self._doubted = lost_claims(owned, self._holding.held(), self._doubted)
         self._met = self._holding.claims if self._doubted else frozenset()
         if lost:
-            warn("run.claim_lost", node=self._member.number, count=len(lost))
-            await self._store.runs.release(self._member.number, lost, now=self._clock.now())
+            number, now = self._member.number, self._clock.now()
+            if given_back := await self._store.runs.release(number, lost, now=now):
+                warn("run.claim_lost", node=number, count=given_back)
         return DOUBT_S if self._doubted else RECONCILE_S

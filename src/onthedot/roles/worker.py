@@ -96,7 +96,8 @@ class Worker:
 
     def next_look(self) -> Instant | None:
         """When unowned runs come up, as far as it was told."""
-        return min((at for at in self._looks if at > self._clock.now()), default=None)
+        now = self._clock.now()
+        return min((at for at in self._looks if at > now), default=None)
 
     # The steps
 
@@ -195,7 +196,8 @@ class Worker:
 
     async def _lease(self) -> None:
         """Fill free slots from the queue: when told that there is something, else now and then."""
-        asked = {at for at in self._looks if at <= self._clock.now()}
+        now = self._clock.now()
+        asked = {at for at in self._looks if at <= now}
         room = self._room()
         if room <= 0 or not (asked or self._poll_in() <= 0):
             return
@@ -203,7 +205,7 @@ class Worker:
         self._looks -= asked
         with self._holding.claiming(room):
             leased = await self._store.runs.lease(
-                self._member.number, self.lanes, limit=room, now=self._clock.now()
+                self._member.number, self.lanes, limit=room, now=now
             )
             self.accept(leased)
         self.tally.leased += len(leased)
