@@ -25,10 +25,10 @@ SCAN_S = 0.5
 """How often the clock is read from its oldest entry on. With claims one second ahead, everything is
 in memory half a second before its instant, whether hints arrive or not."""
 
-PEEK_MAX = 500
-"""Of one claim. Larger ones save nothing measurable, and what is due meanwhile waits for them."""
-GROUPS_MAX = 4
-GROUP_ENTRIES = 400
+PEEK_MAX = 1_000
+"""Of one claim. Larger ones are a little cheaper, and what is due meanwhile waits for them."""
+GROUPS_MAX = 2
+GROUP_ENTRIES = 1_000
 """For each so many entries of the last claim the shards are taken in one more group."""
 ROUNDS_MAX = 8
 """Of a group in one step: then the time is read again."""
