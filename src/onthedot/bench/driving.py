@@ -184,6 +184,13 @@ async def observed(
     return found, begun
 
 
+def chunks_apart_us(jobs: int) -> int:
+    """Between the creation of two chunks: their phases are apart, and all within one second, so
+    that hardly anything is due before everything is loaded.
+    """
+    return SECOND // max(10, jobs // CHUNK)
+
+
 async def load(
     store: Store, population: Iterable[Definition], now: Callable[[], Instant], say: Progress
 ) -> Dues:

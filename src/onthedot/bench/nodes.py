@@ -19,14 +19,22 @@ from pathlib import Path
 from typing import Final, cast
 
 from onthedot import config
-from onthedot.bench.driving import QUIET_LOOKS, QUIET_S, SETTLE_S, BenchNode, Progress, load
+from onthedot.bench.driving import (
+    QUIET_LOOKS,
+    QUIET_S,
+    SETTLE_S,
+    BenchNode,
+    Progress,
+    chunks_apart_us,
+    load,
+)
 from onthedot.bench.figures import Found, Ledger
 from onthedot.bench.handlers import Kind, handler_of, opened
 from onthedot.bench.place import Place
 from onthedot.bench.population import definitions
 from onthedot.bench.probes import Meter, Spent, rss_mb, timer_floor
 from onthedot.bench.throughput import WATCH_S, Drive
-from onthedot.core.instants import SECOND, Instant
+from onthedot.core.instants import Instant
 from onthedot.core.recovery import BEAT_S
 from onthedot.errors import CannotStart
 from onthedot.node import opened as opened_store
@@ -134,7 +142,7 @@ async def measure(
         dial = Dial.make(path, nodes)
 
         def next_chunk() -> int:
-            dial.turn(SECOND // 10)  # keeps the phases of the chunks apart
+            dial.turn(chunks_apart_us(jobs))
             return dial.now()
 
         async with place.store() as (store, _):

@@ -6,6 +6,7 @@ under a minute. So most jobs come rarely and together, and most runs are those o
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Iterator
 from random import Random
@@ -89,31 +90,49 @@ def _one_of(chance: Random, these: tuple[T, ...]) -> T:
 
 
 class Dues:
-    """What falls due of jobs that were created together, counted apart from the engine's plans."""
+    """What falls due of jobs that were created together, counted apart from the engine's plans.
+
+    In few bytes, since it lies in the memory of the node that is measured: of all jobs that were
+    created at an instant, how many have which schedule, by number.
+    """
 
     def __init__(self) -> None:
-        self._jobs: Counter[tuple[Instant, Cron | Every]] = Counter()
+        self._schedules: dict[Cron | Every, int] = {}
+        self._created: dict[Instant, array[int]] = {}
 
     def add(self, created: Instant, schedule: Cron | Every) -> None:
-        self._jobs[created, schedule] += 1
+        number = self._schedules.setdefault(schedule, len(self._schedules))
+        counts = self._created.get(created)
+        if counts is None:
+            counts = self._created[created] = array("L")
+        if number >= len(counts):
+            counts.extend([0] * (len(self._schedules) - len(counts)))
+        counts[number] += 1
 
     def until(self, last: Instant) -> int:
         """How many occurrences fall due up to an instant."""
         return sum(
             count * _between(created, schedule, last)
-            for (created, schedule), count in self._jobs.items()
+            for created, counts in self._created.items()
+            for schedule, count in self._of(counts)
         )
 
     def rate(self) -> float:
         """How many fall due in a second; on an average over a day."""
         jobs: Counter[Cron | Every] = Counter()
-        for (_, schedule), count in self._jobs.items():
-            jobs[schedule] += count
-        begin = min((created for created, _ in self._jobs), default=0)
+        for counts in self._created.values():
+            for schedule, count in self._of(counts):
+                jobs[schedule] += count
+        begin = min(self._created, default=0)
         return sum(
             count * _between(begin, schedule, begin + DAY) * SECOND / DAY
             for schedule, count in jobs.items()
         )
+
+    def _of(self, counts: array[int]) -> Iterator[tuple[Cron | Every, int]]:
+        # The numbers were given in the order in which the schedules are kept.
+        kept = zip(self._schedules, counts, strict=False)
+        return ((each, count) for each, count in kept if count)
 
 
 def _between(created: Instant, schedule: Cron | Every, last: Instant) -> int:

@@ -12,7 +12,7 @@ import asyncio
 import time
 from typing import Protocol
 
-from onthedot.bench.driving import BenchNode, Progress, TurnedClock, load
+from onthedot.bench.driving import BenchNode, Progress, TurnedClock, chunks_apart_us, load
 from onthedot.bench.figures import Found, Ledger
 from onthedot.bench.handlers import Opened
 from onthedot.bench.population import definitions
@@ -58,7 +58,7 @@ async def measure(
     clock = TurnedClock()
 
     def next_chunk() -> int:
-        clock.turn(SECOND // 10)  # keeps the phases of the chunks apart
+        clock.turn(chunks_apart_us(jobs))
         return clock.now()
 
     await store.upkeep.prepare(now=clock.now())

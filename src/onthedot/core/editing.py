@@ -152,7 +152,8 @@ def edit(standing: Standing, definition: Definition) -> Change:
 
 
 def _with_link(job: Job, run: NewRun | None) -> Job:
-    return job._replace(link=None if run is None else run.due)
+    link = None if run is None else run.due
+    return job if job.link == link else job._replace(link=link)
 
 
 def delete(standing: Standing) -> Change:

@@ -37,7 +37,7 @@ from onthedot.roles.scribe import Scribe
 from onthedot.roles.steward import RECONCILE_S, Steward
 from onthedot.roles.supervisor import Supervisor
 from onthedot.roles.worker import Worker
-from onthedot.roles.zonekeeper import Zonekeeper
+from onthedot.roles.zonekeeper import LOOK_S, Zonekeeper
 from onthedot.store.contract import Store
 from onthedot.store.values import NodeFacts
 
@@ -129,7 +129,7 @@ class Incarnation:
         zonekeeper.on_moves = self._clock_changed
         self._zonekeeper = zonekeeper
         loops = {
-            "": [self.heartbeat, Loop("zones", zonekeeper.step, clock)],
+            "": [self.heartbeat, Loop("zones", zonekeeper.step, clock, sleep_s_max=LOOK_S)],
             "scheduler": [self.scheduler.loop],
             "worker": [
                 self.worker.starting,

@@ -116,6 +116,8 @@ async def take_over(store: Store, *, now: Instant) -> tuple[int, bool]:
     whether there are more.
     """
     behind = await store.calendars.behind(limit=GROUP_MAX)
+    if not behind:
+        return 0, False
     made = await store.jobs.remake({each.job: each.decide for each in behind}, now=now)
     return len(made), len(behind) == GROUP_MAX and bool(made)
 
