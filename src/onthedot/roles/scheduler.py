@@ -164,6 +164,7 @@ class Scheduler:
             until=reading.until,
             source=reading.peeked.source,
         )
+        await asyncio.sleep(0)  # whatever has fallen due meanwhile starts first
         try:
             await self._carry_out(plan, reading.now)
         except StoreError:
