@@ -9,9 +9,10 @@ import pytest
 
 from onthedot.core.firing import GRAIN
 from onthedot.core.instants import MILLISECOND, SECOND
-from onthedot.core.model import shard_of
+from onthedot.core.model import SHARDS, shard_of
 from onthedot.core.states import Status
 from onthedot.errors import NodeDead, StoreUnavailable
+from onthedot.roles import scheduler
 from onthedot.roles.membership import Membership
 from onthedot.roles.scheduler import SCAN_S, NoHands, Scheduler
 from tests.support.builders import (
@@ -55,6 +56,28 @@ async def test_a_scheduler_with_nothing_to_do_looks_again_before_anything_can_be
     pause = await stand.scheduler.step()
 
     assert pause == SCAN_S < 1
+
+
+async def test_a_crowd_is_claimed_whole_and_once_though_one_claim_has_no_room_for_it(
+    store, faulty, clock, monkeypatch
+):
+    monkeypatch.setattr(scheduler, "PEEK_MAX", SHARDS)
+    monkeypatch.setattr(scheduler, "GROUP_ENTRIES", SHARDS)
+    jobs = [await a_job(store, clock, schedule=every(5)) for _ in range(3 * SHARDS)]
+    stand = await a_stand(faulty, clock, slots=200)
+
+    claims = []
+    for _ in range(2):
+        clock.advance(5 * SECOND)
+        before = faulty.calls["clock.fire"]
+        assert await stand.scheduler.step() > 0
+        claims.append(faulty.calls["clock.fire"] - before)
+
+    assert claims[0] > 1  # several, in one group after the other
+    assert claims[1] > claims[0]  # there was much to do: in two groups
+    for job in jobs:
+        dues = [run.due for run in await ledger_of(store, clock, job.id)]
+        assert sorted(dues) == [START + 5 * SECOND, START + 10 * SECOND]
 
 
 async def test_an_occurrence_is_fired_once_however_often_the_scheduler_steps(store, clock):

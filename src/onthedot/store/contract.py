@@ -4,9 +4,8 @@ Every verb is one transaction: it happens whole or not at all, and when it retur
 Time is always an argument. Verbs that take `node` write on behalf of that node: if it has been
 declared dead they raise NodeDead and write nothing, so that nothing of a dead node is ever
 committed after its death. A verb that ends a run which is the link of a chain makes the next link
-with it (`core/chaining.py`). Any verb may raise StoreUnavailable (nothing is known about its
-effect: it may have been committed) or StoreFull (nothing was written). What becomes of failed runs
-is in `failures.py`.
+with it (`core/chaining.py`). Any verb may raise StoreUnavailable (it may be committed all the
+same) or StoreFull (nothing was written). What becomes of failed runs is in `failures.py`.
 """
 
 from __future__ import annotations
