@@ -286,7 +286,10 @@ async def test_all_letters_of_a_job_are_redriven_oldest_first_in_steps(store, cl
     node = await a_node(store, clock)
     job = await a_job(store, clock)
     other = await a_letter(store, clock, node)
-    runs = [await a_letter(store, clock, node, job) for _ in range(5)]
+    runs = []
+    for _ in range(5):
+        clock.advance(1)  # within one microsecond, none is the oldest
+        runs.append(await a_letter(store, clock, node, job))
 
     steps = [await redrive_all(store, clock, job, limit=2) for _ in range(4)]
 
