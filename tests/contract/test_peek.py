@@ -15,11 +15,13 @@ from tests.support.builders import (
     PLENTY,
     a_job,
     a_node,
+    a_run,
     claim,
     delete,
     edit,
     every,
     jobs_in_every_shard,
+    lease,
 )
 
 
@@ -109,6 +111,20 @@ async def test_entries_added_behind_an_earlier_claim_are_found(store, clock):
     peeked = await store.clock.peek(ALL_SHARDS, until=clock.now() + SECOND, limit=PLENTY)
 
     assert {job.id for job in late.values()} <= {entry.job for entry in peeked.entries}
+
+
+async def test_whether_a_run_is_anybodys_is_told_with_the_clock_if_asked(store, clock):
+    node = await a_node(store, clock)
+
+    async def free(until):
+        return (await store.clock.peek(ALL_SHARDS, until=until, limit=PLENTY, queue=True)).free
+
+    assert await free(clock.now()) is False
+    await a_run(store, clock)
+    assert (await store.clock.peek(ALL_SHARDS, until=clock.now(), limit=PLENTY)).free is None
+    assert (await free(clock.now() - 1), await free(clock.now())) == (False, True)
+    await lease(store, clock, node)
+    assert await free(clock.now()) is False
 
 
 async def test_every_shard_gets_its_turn_however_busy_the_others_are(store, clock):

@@ -7,10 +7,12 @@ import asyncio
 import pytest
 
 from onthedot.core.instants import MILLISECOND, SECOND
+from onthedot.roles.scheduler import SCAN_S
 from onthedot.roles.worker import POLL_S
-from tests.support.builders import a_one_off
+from onthedot.store.claims import Lessee
+from tests.support.builders import ALL_SHARDS, PLENTY, a_one_off, a_run
 from tests.support.clock import START, ManualClock
-from tests.support.roles import a_stand
+from tests.support.roles import a_stand, idle
 
 
 async def test_what_is_started_meanwhile_does_not_put_off_the_next_look_at_the_queue(
@@ -19,17 +21,56 @@ async def test_what_is_started_meanwhile_does_not_put_off_the_next_look_at_the_q
     stand = await a_stand(faulty, clock)
     for ms in (500, 1_400, 2_300, 3_200):
         await a_one_off(store, clock, at=START + ms * MILLISECOND)
-    loops = [
-        asyncio.create_task(stand.run_worker()),
-        asyncio.create_task(stand.scheduler.loop.run()),
-    ]
+    until, lessee = START + 4 * SECOND, Lessee(stand.number, PLENTY)
+    promoted = await store.runs.promote(
+        ALL_SHARDS, until=until, lessee=lessee, limit=PLENTY, now=START
+    )
+    stand.worker.accept(promoted.leased)
+    working = asyncio.create_task(stand.run_worker())
 
     await asyncio.sleep(10 * POLL_S)
 
     assert len(stand.runner.started) == 4
     assert faulty.calls["runs.lease"] >= 10
+    working.cancel()
+
+
+async def test_the_scheduler_of_an_idle_node_looks_at_the_queue_for_the_worker(
+    store, faulty, clock
+):
+    stand = await a_stand(faulty, clock)
+    loops = [asyncio.create_task(loop) for loop in (stand.run_worker(), stand.scheduler.loop.run())]
+    await asyncio.sleep(2 * POLL_S)
+    looked = faulty.calls["runs.lease"]
+
+    await asyncio.sleep(10 * POLL_S)
+    assert faulty.calls["runs.lease"] == looked
+
+    await a_run(store, clock)  # nobody is told of it
+    await asyncio.sleep(SCAN_S + 0.01)
+    assert len(stand.runner.started) == 1
     for loop in loops:
         loop.cancel()
+
+
+async def test_what_the_scheduler_sees_while_there_is_no_room_is_leased_as_soon_as_there_is(
+    store, faulty, clock
+):
+    stand = await a_stand(faulty, clock, slots=1)
+    stand.runner.hang()
+    await a_run(store, clock)
+    await stand.work()
+    await a_run(store, clock)
+    for _ in range(3):
+        await stand.scheduler.step()
+        await stand.work()
+    assert len(stand.runner.started) == 1
+
+    stand.runner.let_go()
+    await idle()
+    await stand.work_off()
+
+    assert len(stand.runner.started) == 2
 
 
 class Creeping(ManualClock):

@@ -46,6 +46,7 @@ class Hands(Protocol):
     def lanes(self) -> Lanes: ...
     def claiming(self, most: int) -> AbstractContextManager[int]: ...
     def accept(self, runs: Sequence[LeasedRun]) -> None: ...
+    def queue_seen(self, *, free: bool) -> None: ...
 
 
 class NoHands:
@@ -58,6 +59,8 @@ class NoHands:
 
     def accept(self, runs: Sequence[LeasedRun]) -> None:
         assert not runs
+
+    def queue_seen(self, *, free: bool) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,7 @@ class Scheduler:
         self._hands = hands
         self._rules: dict[int, Rule] = {}
         self._taken = 0
+        self._idle = False
         self.claimed_until: Instant = 0
         """Nothing that this node looks after was left unclaimed up to here."""
 
@@ -120,7 +124,7 @@ class Scheduler:
         """Take the groups side by side: while the store is at one, we are at another. Each comes to
         its end, whatever becomes of the others. Whether there is more.
         """
-        groups, self._taken = self._groups(), 0
+        groups, self._idle, self._taken = self._groups(), self._taken == 0, 0
         claims = [self._take(shards, now, until) for shards in groups]
         answers = await asyncio.gather(*claims, return_exceptions=True)
         for answer in answers:
@@ -148,7 +152,10 @@ class Scheduler:
         return True
 
     async def _fire(self, shards: frozenset[int], now: Instant, until: Instant) -> Peeked:
-        peeked = await self._store.clock.peek(shards, until=until, limit=PEEK_MAX)
+        # With nothing else to do, one question for both: the worker need not ask for itself.
+        peeked = await self._store.clock.peek(shards, until=until, limit=PEEK_MAX, queue=self._idle)
+        if peeked.free is not None:
+            self._hands.queue_seen(free=peeked.free)
         if peeked.entries:
             await self._learn(peeked.entries)
             await self._claim(peeked.entries, _Reading(peeked, now, until))

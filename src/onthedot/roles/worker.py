@@ -83,6 +83,12 @@ class Worker:
             self._make_ready()
             self.nudge()
 
+    def queue_seen(self, *, free: bool) -> None:
+        """The scheduler has looked at the queue: ours is due at once, or not for a while."""
+        self._polled_at = self._clock.monotonic() - (POLL_S if free else 0.0)
+        if free:
+            self.loop.nudge()
+
     # Hints
 
     def nudge(self) -> None:

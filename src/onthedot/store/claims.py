@@ -18,14 +18,15 @@ class Peeked:
     """Due entries, in the order in which they lie, and the cuts of those whose version has ended.
 
     `more`: a shard had more of them than its share of the limit. `waiting`: a waiting run comes up
-    as well. `source` is what the store needs to find the entries again when they are fired; nobody
-    else looks into it.
+    as well. `free`: a run is anybody's; None: this was not asked. `source` is what the store needs
+    to find the entries again when they are fired; nobody else looks into it.
     """
 
     entries: list[Entry]
     cuts: list[Cut]
     more: bool
     waiting: bool
+    free: bool | None = None
     source: object = None
 
 

@@ -58,13 +58,13 @@ from onthedot.store.zones import ZoneVerbs
 class ClockVerbs(Protocol):
     """The clock: every coming occurrence of every active recurring job, one entry a job version."""
 
-    async def peek(self, shards: frozenset[int], *, until: Instant, limit: int) -> Peeked:
+    async def peek(
+        self, shards: frozenset[int], *, until: Instant, limit: int, queue: bool = False
+    ) -> Peeked:
         """Read at most `limit` entries due up to `until`, without locking anything. Tell also
-        whether a waiting run comes up by then: two questions that are asked together.
-
-        Entries that were added behind an earlier claim are found too. No shard is passed over
-        for ever because of another one with more entries.
-        """
+        whether a waiting run comes up by then and, with `queue`, whether one is anybody's. What was
+        added behind an earlier claim is found too. No shard is passed over for ever because of one
+        with more entries."""
         ...
 
     async def fire(self, plan: Plan, *, lessee: Lessee, now: Instant) -> list[LeasedRun]:

@@ -79,7 +79,9 @@ class Clock:
         """Something was added: the next peek begins at the oldest entry."""
         self._scanned_at = 0
 
-    async def peek(self, shards: frozenset[int], *, until: Instant, limit: int) -> Peeked:
+    async def peek(
+        self, shards: frozenset[int], *, until: Instant, limit: int, queue: bool = False
+    ) -> Peeked:
         mine = sorted(shards)
         await self._split(mine, until)
         if abs(until - self._scanned_at) >= RESCAN_US:
@@ -88,17 +90,18 @@ class Clock:
         lows = [self._low.get(shard, 0) for shard in mine]
         each = max(1, limit // max(1, len(mine)))
         bounds = (near_slot(until), each, until)
-        rows = await self._database.rows(SQL["clock.peek"], mine, lows, *bounds)
+        rows = await self._database.rows(SQL["clock.peek"], mine, lows, *bounds, queue)
         if not rows:
             return Peeked([], [], False, False)
-        *_, has_cuts, has_waiting = rows[0]  # a shard without entries has a row, too
+        *_, has_cuts, has_waiting, has_free = rows[0]  # a shard without entries has a row, too
         packed = [PackedRow(*row[:7]) for row in map(tuple, rows) if row[0] is not None]
         source, more = _chosen(packed, until, each, limit)
         entries = source.held
         if any(max(row.dues) > until for row in source.rows):
             entries = [entry for entry in entries if entry.due <= until]
         cuts = await self._cuts_of(source.held) if has_cuts and entries else []
-        return Peeked(entries[:limit], cuts, more or len(entries) > limit, has_waiting, source)
+        more = more or len(entries) > limit
+        return Peeked(entries[:limit], cuts, more, has_waiting, has_free, source)
 
     async def _split(self, shards: Sequence[int], until: Instant) -> None:
         """Split the far slots that come up soon; rarely a call, since the answer is remembered."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import replace
 
 from onthedot.core.firing import Plan
 from onthedot.core.instants import Instant
@@ -21,8 +22,14 @@ class Clock:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def peek(self, shards: frozenset[int], *, until: Instant, limit: int) -> Peeked:
-        return await self._database.read(lambda db: _peek(db, shards, until, limit))
+    async def peek(
+        self, shards: frozenset[int], *, until: Instant, limit: int, queue: bool = False
+    ) -> Peeked:
+        def read(db: sqlite3.Connection) -> Peeked:
+            peeked = _peek(db, shards, until, limit)
+            return replace(peeked, free=_has_free(db, until)) if queue and shards else peeked
+
+        return await self._database.read(read)
 
     async def fire(self, plan: Plan, *, lessee: Lessee, now: Instant) -> list[LeasedRun]:
         return await self._database.write(lambda db: _fire(db, plan, lessee, now))
@@ -45,6 +52,10 @@ def _peek(db: sqlite3.Connection, shards: frozenset[int], until: Instant, limit:
         # The oldest go first whatever their shard, so every shard gets its turn.
         entries, more = sorted(entries, key=lambda entry: entry.due)[:limit], True
     return Peeked(entries, _cuts_of(db, entries), more, waiting)
+
+
+def _has_free(db: sqlite3.Connection, until: Instant) -> bool:
+    return bool(db.execute(SQL["clock.has_free"], (until,)).fetchone()[0])
 
 
 def _cuts_of(db: sqlite3.Connection, entries: Sequence[Entry]) -> list[Cut]:

@@ -645,6 +645,12 @@ begin
   return next;
 end $$;
 
+-- Whether a run is anybody's. By the index alone: the table may be full of runs that are held.
+create function has_free(until_ bigint) returns boolean language plpgsql stable set enable_seqscan = off as $$
+begin
+  return exists (select from run where owner is null and at <= until_);
+end $$;
+
 -- Runs that are no occurrences, in the given order, each in a microsecond of its own from from_ on, and
 -- all with the same tie-breaker. It begins at a number of the transaction, so that callers at the same
 -- time rarely try the same one; if one of the numbers is taken, all are tried with the next. Null if

@@ -6,7 +6,8 @@ select split($1::smallint[], $2::bigint, $3::bigint, $4::bigint)
 -- on, since the entries of rows deleted before it still lie there until vacuum comes. The limit is
 -- meant in entries: a row beyond it would be read for nothing, one more says that there is more
 select n.shard, n.slot, n.id, n.jobs, n.versions, n.dues, n.rules, exists (select from cut) as has_cuts,
-  exists (select from waiting w where w.at <= $5 and (w.job % 16)::smallint = any($1::smallint[])) as has_waiting
+  exists (select from waiting w where w.at <= $5 and (w.job % 16)::smallint = any($1::smallint[])) as has_waiting,
+  (select has_free($5) where $6) as has_free
 from unnest($1::smallint[], $2::bigint[]) as s(shard, low)
 left join lateral (
   select *

@@ -9,6 +9,9 @@ limit :limit
 -- name: clock.is_waiting
 select exists (select 1 from waiting where job % 16 = :shard and at <= :until)
 
+-- name: clock.has_free
+select exists (select 1 from run where owner is null and at <= ?)
+
 -- name: clock.any_cut
 select exists (select 1 from cut)
 
