@@ -16,7 +16,7 @@ from onthedot.errors import SchemaMismatch, WrongUse
 from onthedot.ids import SystemChance
 from onthedot.node import opened
 from onthedot.store.contract import Store
-from onthedot.store.migrate import State, begin_anew, inspect, settings_of
+from onthedot.store.migrate import State, begin_anew, inspect, settings_of, vacuum
 
 MARK = "bench"
 OWN_POSTGRES = {
@@ -50,6 +50,9 @@ class Place:
             await begin_anew(self.settings.database)
         async with opened(self.settings, _Marking()) as found:
             yield found
+
+    async def vacuum(self) -> None:
+        await vacuum(self.settings.database)
 
 
 @asynccontextmanager

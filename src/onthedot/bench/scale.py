@@ -45,7 +45,9 @@ async def measure_each(
     everything: list[Found] = []
     for jobs in schedules:
         async with place.store() as (store, _), opened(kind) as called:
-            found = await throughput.measure(store, called, seconds=seconds, jobs=jobs, say=say)
+            found = await throughput.measure(
+                store, called, seconds=seconds, jobs=jobs, say=say, loaded=place.vacuum
+            )
             page_ms = await _page_ms(store)
         found.more |= {"microsPerRun": round(_cost(found), 1), "pageOfJobsMs": round(page_ms, 2)}
         everything.append(found)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from onthedot.bench.driving import BenchNode, Progress, TurnedClock, chunks_apart_us, load
@@ -51,10 +52,21 @@ class Hands(Protocol):
     def turn(self, by_us: int) -> None: ...
 
 
+async def _at_once() -> None: ...
+
+
 async def measure(
-    store: Store, called: Opened, *, seconds: float, jobs: int, say: Progress
+    store: Store,
+    called: Opened,
+    *,
+    seconds: float,
+    jobs: int,
+    say: Progress,
+    loaded: Callable[[], Awaitable[None]] = _at_once,
 ) -> Found:
-    """Load the schedules, fire them for so long, let everything end, and count the ledger."""
+    """Load the schedules, wait for `loaded`, fire them for so long, let everything end, and count
+    the ledger.
+    """
     clock = TurnedClock()
 
     def next_chunk() -> int:
@@ -65,6 +77,7 @@ async def measure(
     began = time.perf_counter()
     dues = await load(store, definitions(jobs, called.handler), next_chunk, say)
     load_s = time.perf_counter() - began
+    await loaded()
     node = await BenchNode.start(store, clock, called)
     drive = Drive(node, clock, dues.rate(), say)
     meter, spent = await Meter.begin(store, called.runners), Spent()

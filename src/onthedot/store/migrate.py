@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from onthedot.errors import CannotStart, SchemaMismatch, StoreUnavailable
 from onthedot.store.contract import Store
@@ -17,6 +18,8 @@ from onthedot.store.sqlite.lock import LockFile
 from onthedot.store.sqlite.migrations import inspected
 
 LOCKED = "55P03"
+PATIENCE_S = 1_800.0
+"""Ten million rows are not vacuumed in a minute."""
 
 
 class State(StrEnum):
@@ -111,34 +114,35 @@ async def begin_anew(url: str) -> None:
     """Empty a database of ours: everything in it is lost. For benches, on what they have made."""
     path = _file(url)
     if path is None:
-        await _begin_anew_postgres(url)
+        await _asked(url, "schema.begin_anew")
         return
     for each in (path, *(path.with_name(path.name + more) for more in ("-wal", "-shm"))):
         each.unlink(missing_ok=True)
+
+
+async def vacuum(url: str) -> None:
+    """What PostgreSQL does by itself some time after much was written, now. For benches: it is not
+    what they measure.
+    """
+    if _file(url) is None:
+        await _asked(url, "schema.vacuum")
 
 
 async def settings_of(url: str) -> dict[str, str]:
     """What decides how quick and how safe the database is."""
     if _file(url) is not None:
         return about_sqlite()
+    return {str(name): str(value) for name, value in await _asked(url, "inspect.settings")}
+
+
+async def _asked(url: str, statement: str) -> list[Any]:
+    """The answer of a PostgreSQL, however long it takes."""
     from onthedot.store.postgres.database import Database, PoolSettings  # noqa: PLC0415
     from onthedot.store.postgres.statements import SQL  # noqa: PLC0415
 
-    database = await Database.open(url, PoolSettings(size=1))
+    database = await Database.open(url, PoolSettings(size=1, timeout_s=PATIENCE_S))
     try:
-        rows = await database.rows(SQL["inspect.settings"])
-    finally:
-        await database.close()
-    return {str(name): str(value) for name, value in rows}
-
-
-async def _begin_anew_postgres(url: str) -> None:
-    from onthedot.store.postgres.database import Database, PoolSettings  # noqa: PLC0415
-    from onthedot.store.postgres.statements import SQL  # noqa: PLC0415
-
-    database = await Database.open(url, PoolSettings(size=1))
-    try:
-        await database.transaction(lambda db: db.execute(SQL["schema.begin_anew"]))
+        return await database.rows(SQL[statement])
     finally:
         await database.close()
 

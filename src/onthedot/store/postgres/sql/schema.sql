@@ -36,3 +36,6 @@ set version = $1
 
 -- name: schema.begin_anew
 select begin_anew()
+
+-- name: schema.vacuum
+vacuum (analyze)
