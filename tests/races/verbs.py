@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import asyncpg
@@ -73,12 +73,12 @@ def changing(become: Callable[[Standing, World], Change], *, expect: bool = Fals
 
 def edited(**fields: Any) -> Callable[[Standing, World], Change]:
     return lambda standing, world: editing.edit(
-        standing, replace(standing.job.definition, **fields)
+        standing, standing.job.definition._replace(**fields)
     )
 
 
 def moved(standing: Standing, world: World) -> Change:
-    definition = replace(standing.job.definition, schedule=Once(world.now + 5 * SECOND))
+    definition = standing.job.definition._replace(schedule=Once(world.now + 5 * SECOND))
     return editing.edit(standing, definition)
 
 

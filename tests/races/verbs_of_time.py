@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from onthedot.core import editing
@@ -20,7 +19,7 @@ async def follow(store: PostgresStore, world: World) -> Any:
     view = await store.calendars.put("days", Calendar.read(["2100-01-01"], []), now=world.now)
 
     def decide(standing: Standing) -> Change:
-        return editing.edit(standing, replace(standing.job.definition, calendar=view.named))
+        return editing.edit(standing, standing.job.definition._replace(calendar=view.named))
 
     return await store.jobs.remake({world.job.id: decide}, now=world.now)
 

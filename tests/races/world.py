@@ -4,7 +4,7 @@ store's own verbs, and put back as it was before every race."""
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -319,7 +319,7 @@ async def _become_chain(scene: Scene) -> None:
 
 async def _become_one_off(scene: Scene, at: Instant) -> None:
     def decide(standing: Standing) -> Change:
-        return edit(standing, replace(standing.job.definition, schedule=Once(at)))
+        return edit(standing, standing.job.definition._replace(schedule=Once(at)))
 
     changed = await scene.store.jobs.change(scene.job.id, decide, now=scene.clock.now())
     assert changed is not None

@@ -115,14 +115,14 @@ class Story:
             assert stale.taken, "nothing was taken, so nothing can have been taken by another"
 
     async def rename(self) -> None:
-        await self.change(self.any(), lambda old: replace(old, name=old.name + "'"))
+        await self.change(self.any(), lambda old: old._replace(name=old.name + "'"))
 
     async def pause_or_resume(self) -> None:
-        await self.change(self.any(), lambda old: replace(old, paused=not old.paused))
+        await self.change(self.any(), lambda old: old._replace(paused=not old.paused))
 
     async def move(self) -> None:
         schedule = self.chance.choice(SCHEDULES)
-        await self.change(self.any(), lambda old: replace(old, schedule=schedule))
+        await self.change(self.any(), lambda old: old._replace(schedule=schedule))
 
     def any(self) -> int:
         return self.chance.choice(list(self.accounts))

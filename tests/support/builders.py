@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 from onthedot.core import editing
@@ -92,7 +91,7 @@ async def edit(store: Store, clock: ManualClock, job: Job, **changes: Any) -> Jo
 
 def editing_to(**changes: Any) -> Any:
     def decide(standing: Standing) -> Change:
-        return editing.edit(standing, replace(standing.job.definition, **changes))
+        return editing.edit(standing, standing.job.definition._replace(**changes))
 
     return decide
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -44,7 +43,7 @@ def standing(job: Job, *, now: Instant = NOW, horizon: Instant = 0) -> Standing:
 
 
 def changed(job: Job, *, now: Instant = NOW, horizon: Instant = 0, **changes: Any) -> Change:
-    return edit(standing(job, now=now, horizon=horizon), replace(job.definition, **changes))
+    return edit(standing(job, now=now, horizon=horizon), job.definition._replace(**changes))
 
 
 def after(job: Job, *, now: Instant = NOW, horizon: Instant = 0, **changes: Any) -> Job:
@@ -125,7 +124,7 @@ def test_an_edit_that_leaves_the_schedule_alone_keeps_its_instants(schedule, hor
 
     cut = max(NOW, horizon)
     assert change.entry == schedule.after(cut, anchor=CREATED)
-    definition = replace(job.definition, **to)
+    definition = job.definition._replace(**to)
     assert change.job == job._replace(version=2, definition=definition, since=cut, updated_at=NOW)
     assert (change.drop, change.run, change.record) == (None, None, None)
 

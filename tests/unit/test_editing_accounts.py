@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
@@ -142,7 +140,7 @@ class Story(RuleBasedStateMachine):
         return Standing(job=job, horizon=self.horizon, waiting=waiting, now=self.now)
 
     def change(self, **changes: object) -> None:
-        definition = replace(self.jobs[-1].definition, **changes)  # type: ignore[arg-type]
+        definition = self.jobs[-1].definition._replace(**changes)  # type: ignore[arg-type]
         self.place(edit(self.standing(), definition))
 
     def place(self, change: Change) -> None:

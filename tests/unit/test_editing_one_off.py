@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -34,7 +33,7 @@ def standing(job: Job, *, waiting: bool, now: Instant = NOW, horizon: Instant = 
 
 
 def changed(stands: Standing, **changes: Any) -> Change:
-    return edit(stands, replace(stands.job.definition, **changes))
+    return edit(stands, stands.job.definition._replace(**changes))
 
 
 def after(stands: Standing, **changes: Any) -> Job:

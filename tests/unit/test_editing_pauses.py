@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -34,7 +33,7 @@ def standing(job: Job, *, now: Instant = NOW, horizon: Instant = 0) -> Standing:
 
 
 def changed(job: Job, *, now: Instant = NOW, horizon: Instant = 0, **changes: Any) -> Change:
-    return edit(standing(job, now=now, horizon=horizon), replace(job.definition, **changes))
+    return edit(standing(job, now=now, horizon=horizon), job.definition._replace(**changes))
 
 
 def paused(schedule: Schedule, *, since: Instant) -> Job:

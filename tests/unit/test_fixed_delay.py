@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -178,7 +177,7 @@ def test_a_backfill_has_nothing_to_look_for():
 
 def test_its_lane_has_a_mark_and_the_same_workers_take_it():
     job = Definition(name="sync", schedule=FixedDelay(QUARTER), queue="mail")
-    once = replace(job, guarantee="at_most_once", handler="shop.bill")
+    once = job._replace(guarantee="at_most_once", handler="shop.bill")
 
     assert (lane_of(job), lane_of(once)) == ("mail||~", "mail|shop.bill|~|!")
     assert is_at_most_once(lane_of(once))
@@ -243,7 +242,7 @@ def test_an_edit_mends_a_chain_whose_link_is_gone(paused):
     job = a_job()
     stands = standing(job, first_chain(job, NOW), NOW + HOUR)
 
-    change = edit(stands, replace(job.definition, paused=paused))
+    change = edit(stands, job.definition._replace(paused=paused))
 
     assert change.chain is not None
     assert (change.run is None) == paused
@@ -255,9 +254,9 @@ def test_a_pause_is_recorded_once_however_often_the_job_is_edited():
     job = a_job(paused=True)
     stands = standing(job, first_chain(job, NOW), NOW + HOUR)
 
-    still = edit(stands, replace(job.definition, name="other"))
-    over = edit(stands, replace(job.definition, paused=False))
-    later_start = edit(stands, replace(job.definition, start_at=NOW + 9 * HOUR))
+    still = edit(stands, job.definition._replace(name="other"))
+    over = edit(stands, job.definition._replace(paused=False))
+    later_start = edit(stands, job.definition._replace(start_at=NOW + 9 * HOUR))
 
     assert still.record is None
     assert still.chain is not None
@@ -273,8 +272,8 @@ def test_a_resume_takes_a_turn_for_what_the_pause_held_back():
     job = a_job(paused=True, max_runs=2)
     stands = standing(job, first_chain(job, NOW), NOW + HOUR)
 
-    change = edit(stands, replace(job.definition, paused=False))
-    again = edit(stands, replace(job.definition, paused=False, max_runs=5))
+    change = edit(stands, job.definition._replace(paused=False))
+    again = edit(stands, job.definition._replace(paused=False, max_runs=5))
 
     assert change.chain is not None
     assert (change.chain.due, change.chain.turns) == (NOW + HOUR + QUARTER, 0)
@@ -286,8 +285,8 @@ def test_a_later_end_wakes_a_chain_that_was_over():
     job = a_job(end_at=NOW + QUARTER)
     stands = standing(job, first_chain(job, NOW)._replace(run=None), NOW + HOUR)
 
-    same = edit(stands, replace(job.definition, name="other"))
-    longer = edit(stands, replace(job.definition, end_at=NOW + 9 * HOUR))
+    same = edit(stands, job.definition._replace(name="other"))
+    longer = edit(stands, job.definition._replace(end_at=NOW + 9 * HOUR))
 
     assert (same.run, same.chain and same.chain.run) == (None, None)
     assert longer.run is not None

@@ -78,7 +78,7 @@ def test_nothing_is_in_the_way_of_a_job_that_runs():
 
 def test_a_paused_job_says_since_when_and_how_to_resume_it():
     job = a_job()._replace(skipping_from=NOW - 2 * MINUTE)
-    job = job._replace(definition=replace(job.definition, paused=True))
+    job = job._replace(definition=job.definition._replace(paused=True))
 
     findings = why_job(facts(job))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -84,7 +83,7 @@ def test_of_many_required_rules_the_first_are_named():
     rules = ["2026-02-01", "2026-03-01", "2026-04-01", "2026-05-01", "2026-06-01"]
     job = a_day_job("0 17 * * *")
     calendar = NamedCalendar("days", 1, Calendar.read([], rules))
-    job = job._replace(definition=replace(job.definition, calendar=calendar))
+    job = job._replace(definition=job.definition._replace(calendar=calendar))
 
     said = found(why_job(facts(job)), "calendar").found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -80,8 +79,8 @@ def test_an_edit_of_something_else_does_not_count_anew():
     job = a_job(schedule=HOURLY, max_runs=3)
     later = Standing(job=job, horizon=0, waiting=False, now=NOW + 2 * HOUR)
 
-    renamed = editing.edit(later, replace(job.definition, name="other")).job
-    raised = editing.edit(later, replace(job.definition, max_runs=4)).job
+    renamed = editing.edit(later, job.definition._replace(name="other")).job
+    raised = editing.edit(later, job.definition._replace(max_runs=4)).job
 
     assert renamed is not None
     assert renamed.definition.last_at == NOW + 3 * HOUR
@@ -93,7 +92,7 @@ def test_a_pause_is_recorded_when_its_window_changes():
     job = a_job(schedule=HOURLY, paused=True)
     later = Standing(job=job, horizon=0, waiting=False, now=NOW + 3 * HOUR)
 
-    change = editing.edit(later, replace(job.definition, end_at=NOW + DAY))
+    change = editing.edit(later, job.definition._replace(end_at=NOW + DAY))
 
     assert change.record is not None
     assert (change.record.first, change.record.count) == (NOW + HOUR, 3)
@@ -117,7 +116,7 @@ def test_a_rule_knows_the_end_and_not_the_beginning():
 
     assert rule is not None
     assert rule.schedule == Within(HOURLY, end=NOW + DAY)
-    assert rule_of(replace(definition, end_at=None)) == rule_of(a_definition(schedule=HOURLY))
+    assert rule_of(definition._replace(end_at=None)) == rule_of(a_definition(schedule=HOURLY))
 
 
 def test_what_a_plain_job_stores_is_what_it_always_was():

@@ -7,7 +7,7 @@ what was due up to it belongs to the old one, what comes later to the new one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from onthedot.core.chaining import (
@@ -250,7 +250,7 @@ def refuse_without_instant(definition: Definition, *, now: Instant) -> None:
 
 def _refuse_without_allowed_day(definition: Definition, now: Instant) -> None:
     """Only if the calendar is to blame: without it there would be an instant."""
-    free = timetable(replace(definition, calendar=None))
+    free = timetable(definition._replace(calendar=None))
     assert definition.calendar is not None, definition
     if free is None or free.after(now, anchor=anchor_of(definition, now)) is None:
         return
@@ -272,7 +272,7 @@ def anchor_of(definition: Definition, now: Instant) -> Instant:
 def limited(definition: Definition, anchor: Instant, after: Instant) -> Definition:
     """With the instant of the last occurrence that `max_runs` allows, counted from now on."""
     if definition.last_at is not None:
-        definition = replace(definition, last_at=None)
+        definition = definition._replace(last_at=None)
     schedule = None if definition.max_runs is None else timetable(definition)
     if definition.max_runs is None or schedule is None:
         return definition
@@ -281,7 +281,7 @@ def limited(definition: Definition, anchor: Instant, after: Instant) -> Definiti
         if due is None:
             break
         last, due = due, schedule.after(due, anchor=anchor)
-    return replace(definition, last_at=last if due is None else due)
+    return definition._replace(last_at=last if due is None else due)
 
 
 def _days(definition: Definition) -> object:
@@ -293,8 +293,8 @@ def _carried(old: Job, definition: Definition, cut: Instant) -> Definition:
     """With the last instant of as many occurrences as the old version had left: a calendar that
     changes gives nobody more runs than `max_runs` said.
     """
-    before = timetable(replace(old.definition, end_at=None))
-    after = timetable(replace(definition, last_at=None))
+    before = timetable(old.definition._replace(end_at=None))
+    after = timetable(definition._replace(last_at=None))
     assert before is not None, old
     assert after is not None, definition
     last, at = None, cut
@@ -305,7 +305,7 @@ def _carried(old: Job, definition: Definition, cut: Instant) -> Definition:
             break
         last = at = due
         left = before.after(left, anchor=old.anchor)
-    return definition if last is None else replace(definition, last_at=last)
+    return definition if last is None else definition._replace(last_at=last)
 
 
 def _one_off_ahead(standing: Standing) -> bool:

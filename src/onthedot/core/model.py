@@ -1,8 +1,8 @@
 """What onthedot speaks of: jobs, occurrences, runs, attempts, the ledger. Frozen values, named as
 in the glossary.
 
-Values that the hot path makes by the thousand (entries, runs, outcomes) are named tuples, which a
-database row becomes without copying field by field; the rest are dataclasses.
+Values that are made by the thousand (definitions, entries, runs, outcomes) are named tuples, which
+a database row becomes without copying field by field; the rest are dataclasses.
 """
 
 from __future__ import annotations
@@ -83,8 +83,7 @@ class NamedCalendar(NamedTuple):
     calendar: Calendar
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Definition:
+class Definition(NamedTuple):
     """What a user says about a job: all that an edit may change. Defaults are those of the API.
 
     Either `handler_url` or `handler`, the name of a Python function, is set. `schedule_text` is the

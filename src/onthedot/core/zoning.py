@@ -8,7 +8,7 @@ is an edit that says the same: a new version, parted from the old one by a cut.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
@@ -149,7 +149,7 @@ def _ending(job: Job, zone: str, before: Offsets | None) -> Definition:
     if schedule.after(definition.last_at - 1, anchor=job.anchor) == definition.last_at:
         return definition
     last_at = _shown_again(zone, definition.last_at, before)
-    return definition if last_at is None else replace(definition, last_at=last_at)
+    return definition if last_at is None else definition._replace(last_at=last_at)
 
 
 def _shown_again(timezone: str, instant: Instant, before: Offsets | None) -> Instant | None:

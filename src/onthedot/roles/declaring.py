@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from enum import Enum
 from typing import Any
 
@@ -116,4 +115,4 @@ async def _change(store: Store, found: Job, wanted: Definition, now: Instant) ->
 
 
 def _instead_of(old: Definition, wanted: Definition) -> Definition:
-    return replace(wanted, paused=old.paused, schedule=kept(old, wanted))
+    return wanted._replace(paused=old.paused, schedule=kept(old, wanted))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import msgspec
@@ -65,7 +64,7 @@ class Behind(NamedTuple):
         mine, now = definition.calendar, self.calendar
         if mine is None or mine.name != now.name or mine.version >= now.version:
             return None
-        return editing.edit(standing, replace(definition, calendar=now))
+        return editing.edit(standing, definition._replace(calendar=now))
 
 
 class CalendarVerbs(Protocol):

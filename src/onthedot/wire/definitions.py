@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Final
 
 from msgspec import UNSET, UnsetType
@@ -34,7 +33,7 @@ def definition_of(job: JobIn, *, now: Instant, calendar: NamedCalendar | None = 
         )
     blank = Definition(name=job.name)
     if job.guarantee == "at_most_once":
-        blank = replace(blank, retries=0)
+        blank = blank._replace(retries=0)
     return _with(blank, job, now, calendar)
 
 
@@ -81,7 +80,7 @@ def _with(
     changes = {**_labels(given), **_policies(old, given)}
     if given.payload is not UNSET:
         changes["payload"] = payload_text(given.payload)
-    definition = scheduled(replace(old, **changes), given, now=now, calendar=calendar)
+    definition = scheduled(old._replace(**changes), given, now=now, calendar=calendar)
     _refuse_broken_promise(definition)
     return definition
 

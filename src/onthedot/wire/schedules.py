@@ -65,7 +65,7 @@ def scheduled(
     `labelled` has the name and the key of the request already, from which an `H` takes its value.
     """
     if given.timezone is not UNSET:
-        labelled = replace(labelled, timezone=given.timezone)
+        labelled = labelled._replace(timezone=given.timezone)
         zone_named(labelled.timezone)
     named = {wire: given_or_none(getattr(given, name)) for wire, name in _SCHEDULES.items()}
     chosen = [(wire, value) for wire, value in named.items() if value is not None]
@@ -76,14 +76,14 @@ def scheduled(
     if chosen:
         field, value = chosen[0]
         text = value if field == "schedule" else None
-        new = replace(labelled, schedule=_parsed(field, value, terms), schedule_text=text)
-        new = replace(new, schedule=kept(labelled, new))
+        new = labelled._replace(schedule=_parsed(field, value, terms), schedule_text=text)
+        new = new._replace(schedule=kept(labelled, new))
     elif _taken_away(labelled, given):
-        new = replace(labelled, schedule=None, schedule_text=None)
+        new = labelled._replace(schedule=None, schedule_text=None)
     elif isinstance(old, Cron | Repeat):
         gap, overlap = terms.dst_gap, terms.dst_overlap
         moved = replace(old, timezone=terms.timezone, dst_gap=gap, dst_overlap=overlap)
-        new = replace(labelled, schedule=moved)
+        new = labelled._replace(schedule=moved)
     if not isinstance(new.schedule, Cron | Repeat):
         _refuse_rules_without_clock(given)
     new = windowed(new, given, calendar)

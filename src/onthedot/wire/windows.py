@@ -4,7 +4,6 @@ caught up.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Struct, UnsetType
@@ -151,15 +150,15 @@ def windowed(
     if not isinstance(given.jitter, UnsetType):
         jitter = _shift(given.jitter, "jitter")
     changes |= _calendar(given, calendar)
-    new = replace(definition, shift=Shift(spread, jitter), **changes)
+    new = definition._replace(shift=Shift(spread, jitter), **changes)
     _refuse_empty(new)
     _refuse_without_recurrence(new, given)
     if not _recurs(new):
-        return replace(new, **_NO_WINDOW)
+        return new._replace(**_NO_WINDOW)
     if isinstance(new.schedule, FixedDelay):
         _refuse_shifts(given)
         _refuse_calendar(new)
-        return replace(new, shift=NO_SHIFT)
+        return new._replace(shift=NO_SHIFT)
     _refuse_roll(new)
     return new
 

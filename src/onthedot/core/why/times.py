@@ -5,7 +5,6 @@ chain that stands, an entry that cannot be fired.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from onthedot.core.editing import first_entry, next_run_at
 from onthedot.core.instants import SECOND, Instant, format_instant
@@ -62,7 +61,7 @@ def schedule(facts: Facts, job: Job) -> Finding:
 def _over(job: Job, now: Instant) -> str:
     definition = job.definition
     last, end, named = definition.last_at, definition.end_at, definition.calendar
-    free = timetable(replace(definition, calendar=None))
+    free = timetable(definition._replace(calendar=None))
     if named is not None and free is not None and free.after(now, anchor=job.anchor) is not None:
         return f"calendar '{named.name}' allows no instant of it"
     if last is not None and (end is None or last <= end):
@@ -77,7 +76,7 @@ def calendar(facts: Facts, job: Job) -> Iterator[Finding]:
     it is, of the next one.
     """
     definition = job.definition
-    named, free = definition.calendar, timetable(replace(definition, calendar=None))
+    named, free = definition.calendar, timetable(definition._replace(calendar=None))
     if named is None or free is None or definition.paused:
         return
     who = f"calendar '{named.name}' (version {named.version})"
