@@ -6,12 +6,14 @@ import os
 import re
 import signal
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from onthedot.cli.demo_show import run_demo
 from tests.integration.test_cli_kit import Command
 from tests.support.rest import NoAnswer, Rest, eventually
 from tests.support.server import ONTHEDOT, clean_environment, free_port
@@ -112,6 +114,20 @@ def test_a_demo_that_is_interrupted_at_once_ends_with_0(tmp_path):
 
         assert demo.interrupt() == 0
         assert list(demo.temporary.iterdir()) == []
+
+
+def test_an_interrupt_while_the_folder_is_made_leaves_none_behind(tmp_path, monkeypatch):
+    made = tmp_path / "onthedot-demo"
+
+    def interrupted(*_: object) -> str:
+        made.mkdir()
+        os.kill(os.getpid(), signal.SIGINT)
+        return str(made)
+
+    monkeypatch.setattr(tempfile, "mkdtemp", interrupted)
+
+    assert run_demo(port=0) == 0
+    assert not made.exists()
 
 
 def test_a_demo_on_a_taken_port_says_what_to_do(stage, tmp_path):

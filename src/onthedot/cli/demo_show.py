@@ -13,7 +13,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,7 +51,7 @@ AT_ONCE = ("flaky", "broken", "slow")
 def run_demo(port: int) -> int:
     """Until Ctrl-C or SIGTERM; the exit code."""
     _refuse_taken(port)
-    with _interruptible():
+    with _signals_to(_interrupt):  # SIGTERM like Ctrl-C until the server takes over both
         try:
             code = _serve(port)
         except KeyboardInterrupt:  # before the server listens to signals
@@ -65,7 +65,7 @@ def _serve(port: int) -> int:
     from onthedot.node import run_server
 
     with (
-        TemporaryDirectory(prefix="onthedot-demo-", ignore_cleanup_errors=True) as folder,
+        _a_folder() as folder,
         Receiver() as receiver,
         _Narrator(receiver.url) as narrator,
     ):
@@ -81,6 +81,17 @@ def _serve(port: int) -> int:
             _ignore_signals()
     narrator.raise_failure()
     return code
+
+
+def _a_folder() -> TemporaryDirectory[str]:
+    """A signal waits until it is made: nobody would delete one that is only half known."""
+    came: list[int] = []
+    with _signals_to(lambda number, _: came.append(number)):
+        folder = TemporaryDirectory(prefix="onthedot-demo-", ignore_cleanup_errors=True)
+    if came:
+        folder.cleanup()
+        raise KeyboardInterrupt
+    return folder
 
 
 class _Narrator:
@@ -195,11 +206,10 @@ def _end_server_on_failure(story: Future[None]) -> None:
 
 
 @contextmanager
-def _interruptible() -> Iterator[None]:
-    """SIGTERM like Ctrl-C until the server takes over both."""
+def _signals_to(taker: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    signal.signal(signal.SIGTERM, _interrupt)
-    signal.signal(signal.SIGINT, _interrupt)
+    for number in before:
+        signal.signal(number, taker)
     try:
         yield
     finally:
