@@ -156,7 +156,8 @@ class Jobs:
     async def _handlings(
         self, statement: str, refs: Sequence[VersionRef]
     ) -> dict[VersionRef, Handling]:
-        rows = await self._database.rows(SQL[statement], refs)
+        jobs, versions = [ref.job for ref in refs], [ref.version for ref in refs]
+        rows = await self._database.rows(SQL[statement], jobs, versions)
         return {
             VersionRef(job, version): handling_from(definition, payload)
             for job, version, definition, payload in rows

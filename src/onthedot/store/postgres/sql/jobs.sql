@@ -92,14 +92,14 @@ values ($1, $2, $3, $4)
 -- why: lateral and offset 0, so that it is one look-up by key each, whatever the planner thinks of
 -- the size of the table
 select x.job, x.version, j.definition, j.payload
-from unnest($1::version_ref[]) as x
+from unnest($1::bigint[], $2::integer[]) as x(job, version)
 cross join lateral (
   select definition, payload from job where id = x.job and version = x.version offset 0
 ) j
 
 -- name: jobs.ended_handlings
 select x.job, x.version, v.definition, v.payload
-from unnest($1::version_ref[]) as x
+from unnest($1::bigint[], $2::integer[]) as x(job, version)
 cross join lateral (
   select definition, payload from job_version where job = x.job and version = x.version offset 0
 ) v
