@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from onthedot import __version__
-from onthedot.api.app import build
+from onthedot.api.app import Application, build
 from onthedot.api.services import Services
-from onthedot.api.serving import Application, Serving, bind, url_of
+from onthedot.api.serving import Serving, bind, url_of
 from onthedot.clock import Clock, DatabaseClock, SystemClock
 from onthedot.config import Settings
 from onthedot.core.declared import Declared

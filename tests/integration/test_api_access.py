@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from onthedot.api.http import Message
 from onthedot.errors import NodeDead, OnthedotError, StoreFull, StoreUnavailable, Taken
 from tests.integration.test_api_kit import JOB, Api, an_api, check_problem
 
@@ -155,17 +156,17 @@ async def test_a_wrong_body_is_a_problem_of_the_caller(api: Api, body: bytes, st
 
 
 async def test_a_body_that_grows_without_end_is_cut_off(api: Api):
-    sent: list[dict[str, Any]] = []
+    sent: list[Message] = []
 
     async def more() -> dict[str, Any]:
         return {"type": "http.request", "body": b" " * 1024, "more_body": True}
 
-    async def send(message: dict[str, Any]) -> None:
+    async def send(message: Message) -> None:
         sent.append(message)
 
     path = {"path": "/v1/jobs", "raw_path": b"/v1/jobs", "query_string": b"", "root_path": ""}
     scope = {"type": "http", "method": "POST", "headers": [(b"host", b"x")], **path}
-    await api.client.app(scope, more, send)
+    await api.application(scope, more, send)
 
     assert sent[0]["status"] == 413
 

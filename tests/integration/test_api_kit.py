@@ -7,10 +7,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from httpx import Response
-from litestar.testing import AsyncTestClient
+from httpx import ASGITransport, AsyncClient, Response
 
-from onthedot.api.app import build
+from onthedot.api.app import Application, build
 from onthedot.api.services import Services
 from onthedot.ids import parse_job_id
 from onthedot.observe.health import Health
@@ -20,6 +19,7 @@ from tests.support.clock import ManualClock
 
 JOB = {"name": "report", "handlerUrl": "http://127.0.0.1:9/hook"}
 PROBLEM = "application/problem+json"
+BASE = "http://testserver.local"
 
 
 @dataclass
@@ -29,6 +29,7 @@ class Api:
     store: Store
     clock: ManualClock
     installation: str
+    application: Application = None  # type: ignore[assignment]
     client: Any = None
     problems: tuple[str, ...] = ()
     woken: list[str] = field(default_factory=list)
@@ -63,7 +64,9 @@ async def an_api(*, key: str | None = None, store: Any = None) -> AsyncIterator[
         wake_worker=lambda: api.woken.append("worker"),
         health=lambda: Health(1, ("api", "scheduler"), api.problems),
     )
-    async with AsyncTestClient(build(services), raise_server_exceptions=False) as api.client:
+    api.application = build(services)
+    transport = ASGITransport(api.application, raise_app_exceptions=False)
+    async with AsyncClient(transport=transport, base_url=BASE) as api.client:
         yield api
     await behind.upkeep.close()
 

@@ -171,7 +171,7 @@ async def test_a_program_that_is_cancelled_ends_its_node(app, tmp_path):
 
 
 def test_importing_the_app_loads_no_server():
-    code = "import sys; from onthedot import App; App(); print('litestar' in sys.modules)"
+    code = "import sys; from onthedot import App; App(); print('uvicorn' in sys.modules)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert said.stdout == "False\n"

@@ -110,9 +110,7 @@ def routes() -> list[tuple[str, set[str]]]:
 
     app = build(Nothing())  # type: ignore[arg-type]
     return [
-        (re.sub(r"\{\w+(:\w+)?\}", "{}", route.path), {str(m) for m in route.methods} - {"OPTIONS"})
-        for route in app.routes
-        if hasattr(route, "methods")
+        (re.sub(r"\{\w+\}", "{}", path), methods) for path, methods in app.router.methods.items()
     ]
 
 

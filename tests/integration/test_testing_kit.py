@@ -264,7 +264,7 @@ app = App()
 def greet(name: str): return f"hello {name}"
 
 def test_nothing_is_loaded(request):
-    assert "litestar" not in sys.modules
+    assert "uvicorn" not in sys.modules
 
 def test_greet(onthedot_node):
     node = onthedot_node(app)

@@ -1,4 +1,4 @@
-"""The public API, called in this process: the real application of Litestar over ASGI.
+"""The public API, called in this process: the real application over ASGI.
 
 Why not the verbs beneath it: the answers that the checker reads are then exactly those that a user
 gets, the reading of bodies, receipts and problem documents included. It costs a fraction of a

@@ -45,7 +45,6 @@ FENCES = {
     "asyncpg": ("store/postgres/",),
     "click": ("cli/",),
     "httptools": (),  # uvicorn finds it by itself
-    "litestar": ("api/",),
     "msgspec": (
         *("wire/", "store/", "observe/", "roles/", "api/", "sdk/", "bench/", "cli/"),
         *("config.py", "node.py"),

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from onthedot.cli.main import cli
 from tests.unit.test_cli_job import onthedot
 
-HEAVY = {"aiohttp", "asyncpg", "http.client", "litestar", "rich", "uvicorn", "uvloop"}
+HEAVY = {"aiohttp", "asyncpg", "http.client", "rich", "uvicorn", "uvloop"}
 
 
 def commands(group: click.Group, *path: str) -> list[tuple[str, ...]]:

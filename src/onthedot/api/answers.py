@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from litestar import Response
 
+from onthedot.api.http import Response
 from onthedot.core.instants import format_instant
 from onthedot.ids import job_id, run_id
 from onthedot.store.notes import LogRow
@@ -18,16 +18,12 @@ from onthedot.wire.jobs import instant_text
 
 def answer(
     value: msgspec.Struct, status: int = 200, headers: Mapping[str, str] | None = None
-) -> Response[bytes]:
+) -> Response:
     return json_text(msgspec.json.encode(value), status, headers)
 
 
-def json_text(
-    text: bytes, status: int = 200, headers: Mapping[str, str] | None = None
-) -> Response[bytes]:
-    return Response(
-        text, status_code=status, media_type="application/json", headers=dict(headers or {})
-    )
+def json_text(text: bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(text, status, headers=headers)
 
 
 def run_out(view: RunView, installation: str) -> RunOut:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-from litestar import Litestar, Router
-from litestar.di import Provide
-
 from onthedot.api import (
     audit,
+    auth,
     backfills,
+    browsers,
     calendars,
     health,
     jobs,
@@ -18,49 +15,56 @@ from onthedot.api import (
     nodes,
     overview,
     pages,
+    problems,
     runs,
     schedules,
     why,
     zones,
 )
-from onthedot.api.auth import RequireKey
-from onthedot.api.browsers import Manners
-from onthedot.api.problems import HANDLERS
+from onthedot.api.http import Receive, Request, Response, Scope, Send
+from onthedot.api.routing import Router
 from onthedot.api.services import Services
 
-BODY_BYTES_MAX: Final = 256 * 1024
 
-
-def build(services: Services) -> Litestar:
+def build(services: Services) -> Application:
     """The ASGI application. It owns nothing: whoever made the services closes them."""
-    rooms = (
-        jobs,
-        schedules,
-        calendars,
-        runs,
-        letters,
-        why,
-        audit,
-        backfills,
-        nodes,
-        zones,
-        health,
-        metrics,
-        overview,
-        pages,
-    )
-    routes = [route for room in rooms for route in room.ROUTES]
-    app = Litestar(
-        [Router(prefix, route_handlers=routes) for prefix in ("/", "/v1")],
-        dependencies={"services": Provide(lambda: services, sync_to_thread=False)},
-        exception_handlers=HANDLERS,
-        logging_config=None,
-        openapi_config=None,
-        request_max_body_size=BODY_BYTES_MAX,
-    )
-    # Litestar's own middleware stands behind its router, where unknown paths never come.
-    gate = app.asgi_handler
-    if services.api_key is not None:
-        gate = RequireKey(gate, services.api_key)
-    app.asgi_handler = Manners(gate)
-    return app
+    return Application(services)
+
+
+class Application:
+    """The gates stand before the router, so that unknown paths pass through them, too."""
+
+    def __init__(self, services: Services) -> None:
+        rooms = (
+            jobs,
+            schedules,
+            calendars,
+            runs,
+            letters,
+            why,
+            audit,
+            backfills,
+            nodes,
+            zones,
+            health,
+            metrics,
+            overview,
+            pages,
+        )
+        self._services = services
+        self.router = Router([route for room in rooms for route in room.ROUTES], ("", "/v1"))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        assert scope["type"] == "http", "nobody serves anything else"
+        request = Request(scope, receive)
+        response = await self._answer(request)
+        await response.send(send, browsers.DEFAULTS, with_body=request.wants_body)
+
+    async def _answer(self, request: Request) -> Response:
+        refused = browsers.refused(request) or auth.refused(request, self._services.api_key)
+        if refused is not None:
+            return refused
+        try:
+            return await self.router.answer(request, self._services)
+        except Exception as error:  # noqa: BLE001 - each has an answer, or is our own mistake
+            return problems.answer_to(request, error)

@@ -8,17 +8,13 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as NotBase64
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import Final
 
-from litestar import Request
-from litestar.exceptions import ClientException, InternalServerException
-
+from onthedot.api.http import Request
 from onthedot.core.model import Job
 from onthedot.errors import Invalid
 from onthedot.ids import NUMBER_MAX, shown
 from onthedot.store.values import Receipt
-
-AnyRequest = Request[Any, Any, Any]
 
 LIMIT_DEFAULT: Final = 50
 LIMIT_MAX: Final = 1000
@@ -30,15 +26,7 @@ _DIGITS: Final = re.compile(r"[0-9a-f]{1,16}")
 _ETAG: Final = re.compile(r'"?([1-9][0-9]{0,17})"?')
 
 
-async def body_of(request: AnyRequest) -> bytes:
-    try:
-        return await request.body()
-    except InternalServerException:
-        # The caller hung up half way. That is no failure of the server, and nobody reads this.
-        raise ClientException("the body ended early") from None
-
-
-def limit_of(request: AnyRequest) -> int:
+def limit_of(request: Request) -> int:
     text = _parameter(request, "limit")
     if text is None:
         return LIMIT_DEFAULT
@@ -51,14 +39,14 @@ def limit_of(request: AnyRequest) -> int:
     )
 
 
-def cursor_of(request: AnyRequest, place: str) -> int | None:
+def cursor_of(request: Request, place: str) -> int | None:
     """The number to go on under; None on the first page. `place` is the list it belongs to."""
     numbers = cursor_numbers(request, place, 1)
     return None if numbers is None else numbers[0]
 
 
 def cursor_numbers(
-    request: AnyRequest, place: str, count: int, name: str = "cursor"
+    request: Request, place: str, count: int, name: str = "cursor"
 ) -> list[int] | None:
     """The same for a list whose order takes several numbers."""
     text = _parameter(request, name, known=_PAGING if name in _PAGING else (name,))
@@ -86,7 +74,7 @@ def cursor_text(place: str, *numbers: int) -> str:
     return urlsafe_b64encode(parts.encode()).rstrip(b"=").decode()
 
 
-def name_after(request: AnyRequest, place: str) -> str:
+def name_after(request: Request, place: str) -> str:
     """The name to go on after, in a list that is ordered by names; empty on the first page."""
     text = _parameter(request, "cursor")
     if text is None:
@@ -110,10 +98,10 @@ def name_cursor(place: str, name: str) -> str:
 
 
 def receipt_of(
-    request: AnyRequest, body: bytes, answer: Callable[[Job, Sequence[int]], str]
+    request: Request, body: bytes, answer: Callable[[Job, Sequence[int]], str]
 ) -> Receipt | None:
     """The caller's Idempotency-Key, bound to this very request."""
-    keys = request.headers.getall("Idempotency-Key", [])
+    keys = request.headers("idempotency-key")
     if not keys:
         return None
     key = keys[0]
@@ -123,14 +111,14 @@ def receipt_of(
             hint="Send one key per request, such as a UUID.",
             field="Idempotency-Key",
         )
-    path = request.url.path.removeprefix("/v1").rstrip("/")
+    path = request.path.removeprefix("/v1").rstrip("/")
     request_text = f"{request.method} {path}\n".encode() + body
     return Receipt(key, hashlib.sha256(request_text).hexdigest(), answer)
 
 
-def expected_version(request: AnyRequest, in_body: int | None = None) -> int | None:
+def expected_version(request: Request, in_body: int | None = None) -> int | None:
     """The version that the caller has seen, from If-Match or from the body."""
-    text = request.headers.get("If-Match")
+    text = request.header("if-match")
     if text is None or text.strip() == "*":
         return in_body
     match = _ETAG.fullmatch(text.strip())
@@ -143,12 +131,12 @@ def expected_version(request: AnyRequest, in_body: int | None = None) -> int | N
     return int(match[1])
 
 
-def key_of(request: AnyRequest) -> str | None:
+def key_of(request: Request) -> str | None:
     """The job key that a list is restricted to."""
     return _parameter(request, "key", known=(*_PAGING, *_FILTERS))
 
 
-def is_dry_run(request: AnyRequest) -> bool:
+def is_dry_run(request: Request) -> bool:
     """Whether only to tell what an edit would do."""
     text = _parameter(request, "dryRun", known=("dryRun",))
     if text not in (None, "true", "false"):
@@ -160,7 +148,7 @@ def is_dry_run(request: AnyRequest) -> bool:
     return text == "true"
 
 
-def is_asked_for_gone(request: AnyRequest) -> bool:
+def is_asked_for_gone(request: Request) -> bool:
     """Whether a list is restricted to jobs that code declares no longer."""
     text = _parameter(request, "declared", known=(*_PAGING, *_FILTERS))
     if text not in (None, "gone"):
@@ -172,9 +160,10 @@ def is_asked_for_gone(request: AnyRequest) -> bool:
     return text is not None
 
 
-def _parameter(request: AnyRequest, name: str, *, known: tuple[str, ...] = _PAGING) -> str | None:
+def _parameter(request: Request, name: str, *, known: tuple[str, ...] = _PAGING) -> str | None:
     """One query parameter. Unknown ones are refused: a filter that is ignored answers wrongly."""
-    for given in request.query_params:
+    query = request.query
+    for given, _ in query:
         if given not in known:
             near = get_close_matches(given, known, n=1)
             raise Invalid(
@@ -182,7 +171,7 @@ def _parameter(request: AnyRequest, name: str, *, known: tuple[str, ...] = _PAGI
                 hint=f"Did you mean {near[0]}?" if near else f"Known: {', '.join(known)}.",
                 field=shown(given),
             )
-    values = request.query_params.getall(name, [])
+    values = [value for given, value in query if given == name]
     if len(values) > 1:
         raise Invalid(f"{name} is given {len(values)} times", hint="Give it once.", field=name)
     return values[0] if values else None

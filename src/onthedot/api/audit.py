@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from litestar import Response, get
-from litestar.handlers import HTTPRouteHandler
-from litestar.params import FromPath
-
 from onthedot.api.answers import answer
-from onthedot.api.asking import AnyRequest, cursor_numbers, cursor_text
-from onthedot.api.services import Given
+from onthedot.api.asking import cursor_numbers, cursor_text
+from onthedot.api.http import Request, Response
+from onthedot.api.routing import Route, get
+from onthedot.api.services import Services
 from onthedot.core.audit import FAULTS_MAX
 from onthedot.ids import job_id, parse_job_id
 from onthedot.store.accounts import START, Place, audit_all, audit_job
@@ -20,8 +18,8 @@ PART: Final = 20_000
 """Instants that one request goes through; the cursor leads on from there."""
 
 
-@get("/jobs/{job:str}/audit")
-async def audit_one(job: FromPath[str], request: AnyRequest, services: Given) -> Response[bytes]:
+@get("/jobs/{job}/audit")
+async def audit_one(job: str, request: Request, services: Services) -> Response:
     number = parse_job_id(job)
     place = f"audit.{number:x}"
     # The end stays what it was at the beginning, so that the parts make one whole.
@@ -34,7 +32,7 @@ async def audit_one(job: FromPath[str], request: AnyRequest, services: Given) ->
 
 
 @get("/audit")
-async def audit_everything(request: AnyRequest, services: Given) -> Response[bytes]:
+async def audit_everything(request: Request, services: Services) -> Response:
     numbers = cursor_numbers(request, "audit", 3)
     until = services.clock.now() if numbers is None else numbers[2]
     place = START if numbers is None else Place(*numbers[:2])
@@ -51,4 +49,4 @@ async def audit_everything(request: AnyRequest, services: Given) -> Response[byt
     return answer(audited)
 
 
-ROUTES: Final[list[HTTPRouteHandler]] = [audit_one, audit_everything]
+ROUTES: Final[list[Route]] = [audit_one, audit_everything]

@@ -5,64 +5,47 @@ from __future__ import annotations
 import binascii
 import hmac
 from base64 import b64decode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
-from litestar.enums import ScopeType
-from litestar.types import ASGIApp, Receive, Scope, Send
-
-from onthedot.api.problems import plain_problem, send_problem
+from onthedot.api.http import Request, Response
+from onthedot.api.problems import plain_problem, problem_response
 
 # Probes come from machines that hold no keys, and an outage is no secret.
 OPEN_PATHS: Final = frozenset(
     prefix + path for prefix in ("", "/v1") for path in ("/health", "/health/live", "/health/ready")
 )
 
-Headers = Iterable[tuple[bytes, bytes]]
+
+def refused(request: Request, key: str | None) -> Response | None:
+    """The refusal of who does not know the key; None: come in."""
+    if key is None or request.path_as_sent in OPEN_PATHS:
+        return None
+    expected = key.encode()
+    if any(hmac.compare_digest(offer, expected) for offer in offered(request)):
+        return None
+    # Only a page asks a browser for the key; a dialogue over a failed poll would be a nuisance.
+    wants_page = any("text/html" in accepted for accepted in request.headers("accept"))
+    challenge = 'Basic realm="onthedot", charset="UTF-8"' if wants_page else "Bearer"
+    problem = plain_problem(
+        401,
+        "this server needs an API key, and none that it knows was sent",
+        "Send 'Authorization: Bearer <key>' or 'X-API-Key: <key>'; the key is the value of "
+        "ONTHEDOT_API_KEY on the server.",
+    )
+    return problem_response(problem, {"WWW-Authenticate": challenge})
 
 
-class RequireKey:
-    """The gate stands before the router, so that unknown paths need the key too."""
-
-    def __init__(self, app: ASGIApp, key: str) -> None:
-        self.app = app
-        self.key = key.encode()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._may_enter(scope):
-            await self.app(scope, receive, send)
-        else:
-            await self._refuse(scope, send)
-
-    def _may_enter(self, scope: Scope) -> bool:
-        if scope["type"] != ScopeType.HTTP or scope["path"] in OPEN_PATHS:
-            return True
-        return any(hmac.compare_digest(offer, self.key) for offer in offered(scope["headers"]))
-
-    async def _refuse(self, scope: Scope, send: Send) -> None:
-        # Only a page asks a browser for the key; a dialogue over a failed poll would be a nuisance.
-        wants_page = any(name == b"accept" and b"text/html" in v for name, v in scope["headers"])
-        challenge = 'Basic realm="onthedot", charset="UTF-8"' if wants_page else "Bearer"
-        problem = plain_problem(
-            401,
-            "this server needs an API key, and none that it knows was sent",
-            "Send 'Authorization: Bearer <key>' or 'X-API-Key: <key>'; the key is the value of "
-            "ONTHEDOT_API_KEY on the server.",
-        )
-        await send_problem(send, problem, {"WWW-Authenticate": challenge})
-
-
-def offered(headers: Headers) -> Iterator[bytes]:
+def offered(request: Request) -> Iterator[bytes]:
     """Every key in the headers. Basic, with any user name, opens the page in a browser."""
-    for name, value in headers:
-        if name == b"x-api-key":
-            yield value.strip()
-        elif name == b"authorization":
-            scheme, _, credentials = value.strip().partition(b" ")
-            if scheme.lower() == b"bearer":
-                yield credentials.strip()
-            elif scheme.lower() == b"basic":
-                yield _password(credentials.strip())
+    for value in request.headers("x-api-key"):
+        yield value.strip().encode("latin-1")
+    for value in request.headers("authorization"):
+        scheme, _, credentials = value.strip().encode("latin-1").partition(b" ")
+        if scheme.lower() == b"bearer":
+            yield credentials.strip()
+        elif scheme.lower() == b"basic":
+            yield _password(credentials.strip())
 
 
 def _password(credentials: bytes) -> bytes:

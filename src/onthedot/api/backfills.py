@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from litestar import Response, delete, get, post
-from litestar.handlers import HTTPRouteHandler
-from litestar.params import FromPath
 from msgspec import UnsetType
 
 from onthedot.api.answers import answer
-from onthedot.api.asking import AnyRequest, body_of, cursor_of, cursor_text, limit_of
-from onthedot.api.services import Given
+from onthedot.api.asking import cursor_of, cursor_text, limit_of
+from onthedot.api.http import Request, Response
+from onthedot.api.routing import Route, delete, get, post
+from onthedot.api.services import Services
 from onthedot.core.backfilling import refuse_fixed_delay
 from onthedot.core.instants import Instant, format_instant, parse_instant
 from onthedot.errors import Invalid, NotFound
@@ -31,10 +30,10 @@ from onthedot.wire.jobs import instant_text
 SHOWN_MAX: Final = 100
 
 
-@post("/jobs/{job:str}/backfill")
-async def backfill_job(job: FromPath[str], request: AnyRequest, services: Given) -> Response[bytes]:
+@post("/jobs/{job}/backfill")
+async def backfill_job(job: str, request: Request, services: Services) -> Response:
     number = parse_job_id(job)
-    asked = read(await body_of(request), BackfillIn)
+    asked = read(await request.body(), BackfillIn)
     now = services.clock.now()
     first, until = _range(asked, now)
     refuse_fixed_delay((await services.store.jobs.get(number)).definition)
@@ -55,10 +54,8 @@ async def backfill_job(job: FromPath[str], request: AnyRequest, services: Given)
     return answer(planned, 202 if begun is not None else 200)
 
 
-@get("/jobs/{job:str}/backfills")
-async def list_backfills(
-    job: FromPath[str], request: AnyRequest, services: Given
-) -> Response[bytes]:
+@get("/jobs/{job}/backfills")
+async def list_backfills(job: str, request: Request, services: Services) -> Response:
     number = parse_job_id(job)
     place = f"backfills.{number:x}"
     limit, before = limit_of(request), cursor_of(request, place)
@@ -69,14 +66,15 @@ async def list_backfills(
     return answer(BackfillList(backfills=[_out(each) for each in found[:limit]], next_cursor=more))
 
 
-@delete("/jobs/{job:str}/backfills/{backfill:str}")
-async def stop_backfill(job: FromPath[str], backfill: FromPath[str], services: Given) -> None:
+@delete("/jobs/{job}/backfills/{backfill}")
+async def stop_backfill(job: str, backfill: str, services: Services) -> Response:
     if not backfill.isdecimal() or len(backfill) > 18:
         raise NotFound(
             f"there is no backfill '{shown(backfill)}'",
             hint="GET /v1/jobs/{jobId}/backfills lists them.",
         )
     await services.store.backfills.stop(parse_job_id(job), int(backfill), now=services.clock.now())
+    return Response(status=204)
 
 
 def _range(asked: BackfillIn, now: Instant) -> tuple[Instant, Instant]:
@@ -107,4 +105,4 @@ def _out(view: BackfillView) -> BackfillOut:
     )
 
 
-ROUTES: Final[list[HTTPRouteHandler]] = [backfill_job, list_backfills, stop_backfill]
+ROUTES: Final[list[Route]] = [backfill_job, list_backfills, stop_backfill]

@@ -6,68 +6,43 @@ anywhere without asking, so writes with a foreign `Origin` are refused here.
 
 from __future__ import annotations
 
-from typing import Final, cast
+from typing import Final
 from urllib.parse import urlsplit
 
-from litestar.enums import ScopeType
-from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
+from onthedot.api.http import RawHeaders, Request, Response
+from onthedot.api.problems import plain_problem, problem_response
 
-from onthedot.api.problems import plain_problem, send_problem
-
-READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+READS: Final = frozenset({"GET", "OPTIONS"})
 _PORTS: Final = {"http": ":80", "https": ":443"}
-# What an answer says unless it says otherwise itself.
-_DEFAULTS: Final = {
-    b"cache-control": b"no-store",
-    b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'",
-    b"referrer-policy": b"no-referrer",
-    b"x-content-type-options": b"nosniff",
-}
+DEFAULTS: Final[RawHeaders] = [
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+]
+"""What an answer says unless it says otherwise itself."""
 
 
-class Manners:
-    """HEAD as GET without the body, the origin check, and the security headers."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != ScopeType.HTTP:
-            await self.app(scope, receive, send)
-            return
-        is_head = scope["method"] == "HEAD"
-
-        async def polite(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                said = {name.lower() for name, _ in message["headers"]}
-                more = [(name, text) for name, text in _DEFAULTS.items() if name not in said]
-                message["headers"] = [*message["headers"], *more]
-            elif message["type"] == "http.response.body" and is_head:
-                message["body"] = b""
-            await send(message)
-
-        if is_head:
-            # A copy: the server looks at its own scope to know that no body follows.
-            scope = cast("HTTPScope", {**scope, "method": "GET"})
-        if scope["method"] not in READS and is_foreign(scope):
-            problem = plain_problem(
-                403,
-                "a page of another site may not write here",
-                "Call the API from a program, or from a page of the same origin.",
-            )
-            await send_problem(polite, problem, {})
-            return
-        await self.app(scope, receive, polite)
+def refused(request: Request) -> Response | None:
+    """The refusal of a write that a browser sends for another site; None: go on."""
+    if request.method in READS or not is_foreign(request):
+        return None
+    return problem_response(
+        plain_problem(
+            403,
+            "a page of another site may not write here",
+            "Call the API from a program, or from a page of the same origin.",
+        )
+    )
 
 
-def is_foreign(scope: Scope) -> bool:
+def is_foreign(request: Request) -> bool:
     """Whether a browser sent this for another site: its Origin is not the Host it called."""
-    headers = scope["headers"]
-    hosts = {value.decode("latin-1").strip().lower() for name, value in headers if name == b"host"}
-    for name, value in headers:
-        if name == b"origin" and not _names(value.decode("latin-1").strip().lower()) & hosts:
-            return True
-    return False
+    origins = request.headers("origin")
+    if not origins:
+        return False
+    hosts = {host.strip().lower() for host in request.headers("host")}
+    return any(not _names(origin.strip().lower()) & hosts for origin in origins)
 
 
 def _names(origin: str) -> set[str]:

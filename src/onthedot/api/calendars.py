@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from litestar import Response, delete, get, put
-from litestar.handlers import HTTPRouteHandler
-from litestar.params import FromPath
 from msgspec import UNSET
 
 from onthedot.api.answers import answer
 from onthedot.api.asking import (
-    AnyRequest,
-    body_of,
     expected_version,
     is_dry_run,
     limit_of,
     name_after,
     name_cursor,
 )
-from onthedot.api.services import Given, Services
+from onthedot.api.http import Request, Response
+from onthedot.api.routing import Route, delete, get, put
+from onthedot.api.services import Services
 from onthedot.core.editing import Standing
 from onthedot.core.instants import Instant, format_instant
 from onthedot.core.schedules import Calendar
@@ -44,11 +41,9 @@ GROUPS_MAX: Final = 20
 MOVES_MAX: Final = 100
 
 
-@put("/calendars/{name:str}")
-async def put_calendar(
-    name: FromPath[str], request: AnyRequest, services: Given
-) -> Response[bytes]:
-    given = read(await body_of(request), CalendarIn)
+@put("/calendars/{name}")
+async def put_calendar(name: str, request: Request, services: Services) -> Response:
+    given = read(await request.body(), CalendarIn)
     expected = expected_version(request, None if given.version is UNSET else given.version)
     calendar, now = calendar_of(given), services.clock.now()
     calendar_name(name)
@@ -67,22 +62,23 @@ async def put_calendar(
 
 
 @get("/calendars")
-async def list_calendars(request: AnyRequest, services: Given) -> Response[bytes]:
+async def list_calendars(request: Request, services: Services) -> Response:
     limit, after = limit_of(request), name_after(request, "calendars")
     found = await services.store.calendars.page(after=after, limit=limit + 1)
     more = name_cursor("calendars", found[limit - 1].name) if len(found) > limit else None
     return answer(CalendarList(calendars=[_out(each) for each in found[:limit]], next_cursor=more))
 
 
-@get("/calendars/{name:str}")
-async def get_calendar(name: FromPath[str], services: Given) -> Response[bytes]:
+@get("/calendars/{name}")
+async def get_calendar(name: str, services: Services) -> Response:
     return _answered(await services.store.calendars.get(calendar_name(name)))
 
 
-@delete("/calendars/{name:str}")
-async def delete_calendar(name: FromPath[str], request: AnyRequest, services: Given) -> None:
+@delete("/calendars/{name}")
+async def delete_calendar(name: str, request: Request, services: Services) -> Response:
     expected = expected_version(request)
     await services.store.calendars.delete(calendar_name(name), expected=expected)
+    return Response(status=204)
 
 
 async def _moved(
@@ -127,11 +123,11 @@ def _out(view: CalendarView) -> CalendarOut:
     )
 
 
-def _answered(view: CalendarView, status: int = 200) -> Response[bytes]:
+def _answered(view: CalendarView, status: int = 200) -> Response:
     return answer(_out(view), status, headers={"ETag": f'"{view.version}"'})
 
 
-ROUTES: Final[list[HTTPRouteHandler]] = [
+ROUTES: Final[list[Route]] = [
     put_calendar,
     list_calendars,
     get_calendar,

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from typing import Final
 
-from litestar import Response, get
-from litestar.handlers import HTTPRouteHandler
-
 from onthedot.api.answers import answer
-from onthedot.api.services import Given, Services
+from onthedot.api.http import Response
+from onthedot.api.routing import Route, get
+from onthedot.api.services import Services
 from onthedot.observe.tzdata import tzdata_version
 from onthedot.wire import HealthOut, LiveOut
 
 
-@get(["/health", "/health/ready"])
-async def get_health(services: Given) -> Response[bytes]:
+@get("/health", "/health/ready")
+async def get_health(services: Services) -> Response:
     health = health_out(services)
     return answer(health, 200 if health.status == "ok" else 503)
 
 
 @get("/health/live")
-async def get_live() -> Response[bytes]:
+async def get_live() -> Response:
     return answer(LiveOut())
 
 
@@ -36,4 +35,4 @@ def health_out(services: Services) -> HealthOut:
     )
 
 
-ROUTES: Final[list[HTTPRouteHandler]] = [get_health, get_live]
+ROUTES: Final[list[Route]] = [get_health, get_live]

@@ -6,15 +6,10 @@ from collections.abc import Sequence
 from typing import Final
 
 import msgspec
-from litestar import Response, delete, get, patch, post
-from litestar.handlers import HTTPRouteHandler
-from litestar.params import FromPath
 from msgspec import UNSET
 
 from onthedot.api.answers import answer, json_text
 from onthedot.api.asking import (
-    AnyRequest,
-    body_of,
     cursor_of,
     cursor_text,
     expected_version,
@@ -24,7 +19,9 @@ from onthedot.api.asking import (
     limit_of,
     receipt_of,
 )
-from onthedot.api.services import Given, Services
+from onthedot.api.http import Request, Response
+from onthedot.api.routing import Route, delete, get, patch, post
+from onthedot.api.services import Services
 from onthedot.core import editing
 from onthedot.core.editing import Change, Standing
 from onthedot.core.instants import Instant, format_instant
@@ -66,8 +63,8 @@ GONE_MAX: Final = 1000
 
 
 @post("/jobs")
-async def create_job(request: AnyRequest, services: Given) -> Response[bytes]:
-    body = await body_of(request)
+async def create_job(request: Request, services: Services) -> Response:
+    body = await request.body()
     now = services.clock.now()
 
     def text(job: Job, _: Sequence[int]) -> str:
@@ -88,7 +85,7 @@ async def create_job(request: AnyRequest, services: Given) -> Response[bytes]:
 
 
 @get("/jobs")
-async def list_jobs(request: AnyRequest, services: Given) -> Response[bytes]:
+async def list_jobs(request: Request, services: Services) -> Response:
     now = services.clock.now()
     key = key_of(request)
     if key is not None:
@@ -105,15 +102,15 @@ async def list_jobs(request: AnyRequest, services: Given) -> Response[bytes]:
     return answer(JobList(jobs=[_shown(job, now) for job in jobs[:limit]], next_cursor=more))
 
 
-@get("/jobs/{job:str}")
-async def get_job(job: FromPath[str], services: Given) -> Response[bytes]:
+@get("/jobs/{job}")
+async def get_job(job: str, services: Services) -> Response:
     return _answered(await services.store.jobs.get(parse_job_id(job)), services.clock.now())
 
 
-@patch("/jobs/{job:str}")
-async def edit_job(job: FromPath[str], request: AnyRequest, services: Given) -> Response[bytes]:
+@patch("/jobs/{job}")
+async def edit_job(job: str, request: Request, services: Services) -> Response:
     number = parse_job_id(job)
-    changes = read(await body_of(request), JobPatch)
+    changes = read(await request.body(), JobPatch)
     expected = expected_version(request, None if changes.version is UNSET else changes.version)
     dry_run = is_dry_run(request)
     calendar = await named(services.store, changes.calendar)
@@ -143,20 +140,21 @@ async def edit_job(job: FromPath[str], request: AnyRequest, services: Given) -> 
     return _answered(edited, now)
 
 
-@delete("/jobs/{job:str}")
-async def delete_job(job: FromPath[str], request: AnyRequest, services: Given) -> None:
+@delete("/jobs/{job}")
+async def delete_job(job: str, request: Request, services: Services) -> Response:
     number = parse_job_id(job)
     await services.store.jobs.change(
         number, editing.delete, now=services.clock.now(), expected=expected_version(request)
     )
     services.wake_scheduler()
     services.wake_worker()
+    return Response(status=204)
 
 
-@post("/jobs/{job:str}/trigger")
-async def trigger_job(job: FromPath[str], request: AnyRequest, services: Given) -> Response[bytes]:
+@post("/jobs/{job}/trigger")
+async def trigger_job(job: str, request: Request, services: Services) -> Response:
     number = parse_job_id(job)
-    body = await body_of(request)
+    body = await request.body()
     asked = read(body, TriggerIn)
     now = services.clock.now()
     due = trigger_due(asked, now=now)
@@ -179,12 +177,10 @@ async def trigger_job(job: FromPath[str], request: AnyRequest, services: Given) 
     return json_text(created.encode(), 202, {"Location": location, **_replayed(made)})
 
 
-@post("/jobs/{job:str}/trigger-many")
-async def trigger_job_many(
-    job: FromPath[str], request: AnyRequest, services: Given
-) -> Response[bytes]:
+@post("/jobs/{job}/trigger-many")
+async def trigger_job_many(job: str, request: Request, services: Services) -> Response:
     number = parse_job_id(job)
-    body = await body_of(request)
+    body = await request.body()
     now = services.clock.now()
     asked = triggers(read(body, TriggerManyIn), now=now)
 
@@ -241,7 +237,7 @@ def _shown(job: Job, now: Instant) -> JobOut:
     return job_out(job, job_id(job.id), now=now)
 
 
-def _answered(job: Job, now: Instant) -> Response[bytes]:
+def _answered(job: Job, now: Instant) -> Response:
     return answer(_shown(job, now), headers={"ETag": f'"{job.version}"'})
 
 
@@ -249,7 +245,7 @@ def _replayed(made: Made) -> dict[str, str]:
     return {} if made.repeat is None else {"Idempotency-Replayed": "true"}
 
 
-ROUTES: Final[list[HTTPRouteHandler]] = [
+ROUTES: Final[list[Route]] = [
     create_job,
     list_jobs,
     get_job,

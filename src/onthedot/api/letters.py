@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from litestar import Response, delete, get, post
-from litestar.handlers import HTTPRouteHandler
-from litestar.params import FromPath
 from msgspec import Raw
 
 from onthedot.api.answers import answer
-from onthedot.api.asking import AnyRequest, cursor_numbers, cursor_of, cursor_text, limit_of
-from onthedot.api.services import Given
+from onthedot.api.asking import cursor_numbers, cursor_of, cursor_text, limit_of
+from onthedot.api.http import Request, Response
+from onthedot.api.routing import Route, delete, get, post
+from onthedot.api.services import Services
 from onthedot.core.instants import format_instant
 from onthedot.ids import job_id, parse_job_id, parse_run_id, run_id
 from onthedot.store.values import DeadLetter, LetterPlace
@@ -29,7 +28,7 @@ BULK_MAX: Final = 1000
 
 
 @get("/dead-letters")
-async def list_letters(request: AnyRequest, services: Given) -> Response[bytes]:
+async def list_letters(request: Request, services: Services) -> Response:
     limit, numbers = limit_of(request), cursor_numbers(request, "letters", 3)
     before = None if numbers is None else LetterPlace(*numbers)
     letters = await services.store.letters.page(before=before, limit=limit + 1)
@@ -37,10 +36,8 @@ async def list_letters(request: AnyRequest, services: Given) -> Response[bytes]:
     return answer(_list(letters[:limit], more, services.installation))
 
 
-@get("/jobs/{job:str}/dead-letters")
-async def list_letters_of_job(
-    job: FromPath[str], request: AnyRequest, services: Given
-) -> Response[bytes]:
+@get("/jobs/{job}/dead-letters")
+async def list_letters_of_job(job: str, request: Request, services: Services) -> Response:
     """Those of a deleted job, too: they wait to be dismissed."""
     number = parse_job_id(job)
     place = f"letters.{number:x}"
@@ -52,20 +49,21 @@ async def list_letters_of_job(
     return answer(_list(letters[:limit], more, services.installation))
 
 
-@get("/dead-letters/{run:str}")
-async def get_letter(run: FromPath[str], services: Given) -> Response[bytes]:
+@get("/dead-letters/{run}")
+async def get_letter(run: str, services: Services) -> Response:
     letter = await services.store.letters.get(*parse_run_id(run, services.installation))
     payload = None if letter.payload is None else Raw(letter.payload.encode())
     return answer(DeadLetterDetail(**_shown(letter, services.installation), payload=payload))
 
 
-@delete("/dead-letters/{run:str}")
-async def dismiss_letter(run: FromPath[str], services: Given) -> None:
+@delete("/dead-letters/{run}")
+async def dismiss_letter(run: str, services: Services) -> Response:
     await services.store.letters.dismiss(*parse_run_id(run, services.installation))
+    return Response(status=204)
 
 
-@delete("/jobs/{job:str}/dead-letters", status_code=200)
-async def dismiss_letters(job: FromPath[str], services: Given) -> Response[bytes]:
+@delete("/jobs/{job}/dead-letters")
+async def dismiss_letters(job: str, services: Services) -> Response:
     number = parse_job_id(job)
     dismissed = await services.store.letters.dismiss_all(number, limit=BULK_MAX)
     if not dismissed:
@@ -74,8 +72,8 @@ async def dismiss_letters(job: FromPath[str], services: Given) -> Response[bytes
     return answer(LettersDismissed(dismissed=dismissed, more=dismissed == BULK_MAX))
 
 
-@post("/runs/{run:str}/redrive")
-async def redrive_run(run: FromPath[str], services: Given) -> Response[bytes]:
+@post("/runs/{run}/redrive")
+async def redrive_run(run: str, services: Services) -> Response:
     which = parse_run_id(run, services.installation)
     new = await services.store.letters.redrive(*which, now=services.clock.now())
     services.wake_worker()
@@ -83,8 +81,8 @@ async def redrive_run(run: FromPath[str], services: Given) -> Response[bytes]:
     return answer(made, 202, {"Location": f"/v1/runs/{made.run_id}"})
 
 
-@post("/jobs/{job:str}/dead-letters/redrive")
-async def redrive_letters(job: FromPath[str], services: Given) -> Response[bytes]:
+@post("/jobs/{job}/dead-letters/redrive")
+async def redrive_letters(job: str, services: Services) -> Response:
     number = parse_job_id(job)
     pairs = await services.store.letters.redrive_all(
         number, limit=BULK_MAX, now=services.clock.now()
@@ -121,7 +119,7 @@ def _shown(letter: DeadLetter, installation: str) -> dict[str, Any]:
     }
 
 
-ROUTES: Final[list[HTTPRouteHandler]] = [
+ROUTES: Final[list[Route]] = [
     list_letters,
     list_letters_of_job,
     get_letter,

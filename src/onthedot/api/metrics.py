@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from litestar import Response, get
-from litestar.handlers import HTTPRouteHandler
-
-from onthedot.api.services import Given, Services
+from onthedot.api.http import Response
+from onthedot.api.routing import Route, get
+from onthedot.api.services import Services
 from onthedot.core.instants import SECOND, Instant
 from onthedot.errors import StoreError
 from onthedot.observe.events import warn
@@ -26,14 +25,14 @@ OTHER_QUEUES: Final = "(other)"
 
 
 @get("/metrics")
-async def get_metrics(services: Given) -> Response[bytes]:
+async def get_metrics(services: Services) -> Response:
     reading = services.reading
     async with reading.turn:
         if services.clock.monotonic() - reading.read_at >= FRESH_S:
             reading.gauges = await _gauges(services)
             reading.read_at = services.clock.monotonic()
     scrape = Scrape(services.tally, services.version, services.health().ok, reading.gauges)
-    return Response(render(scrape), headers={"Content-Type": MEDIA_TYPE})
+    return Response(render(scrape), media_type=MEDIA_TYPE)
 
 
 async def _gauges(services: Services) -> Gauges | None:
@@ -72,4 +71,4 @@ def gauges_of(backlog: Backlog, nodes: Iterable[NodeView], now: Instant) -> Gaug
     )
 
 
-ROUTES: Final[list[HTTPRouteHandler]] = [get_metrics]
+ROUTES: Final[list[Route]] = [get_metrics]

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from litestar import Response, get
-from litestar.handlers import HTTPRouteHandler
-
 from onthedot.api.answers import answer
-from onthedot.api.asking import AnyRequest, cursor_of, cursor_text, limit_of
-from onthedot.api.services import Given
+from onthedot.api.asking import cursor_of, cursor_text, limit_of
+from onthedot.api.http import Request, Response
+from onthedot.api.routing import Route, get
+from onthedot.api.services import Services
 from onthedot.core.instants import MILLISECOND, format_instant
 from onthedot.store.values import NodeView
 from onthedot.wire import LoadOut, NodeList, NodeOut
 
 
 @get("/nodes")
-async def list_nodes(request: AnyRequest, services: Given) -> Response[bytes]:
+async def list_nodes(request: Request, services: Services) -> Response:
     limit, before = limit_of(request), cursor_of(request, "nodes")
     nodes = [
         node for node in await services.store.nodes.all() if before is None or node.number < before
@@ -45,4 +44,4 @@ def node_out(node: NodeView) -> NodeOut:
     )
 
 
-ROUTES: Final[list[HTTPRouteHandler]] = [list_nodes]
+ROUTES: Final[list[Route]] = [list_nodes]

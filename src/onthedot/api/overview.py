@@ -6,13 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from litestar import Response, get
-from litestar.handlers import HTTPRouteHandler
-
 from onthedot.api.answers import answer
 from onthedot.api.health import health_out
+from onthedot.api.http import Response
 from onthedot.api.nodes import node_out
-from onthedot.api.services import Given, Services
+from onthedot.api.routing import Route, get
+from onthedot.api.services import Services
 from onthedot.core.instants import HOUR, MILLISECOND, Instant, format_instant
 from onthedot.ids import job_id, run_id
 from onthedot.store.values import NodeView, Overview, RunView
@@ -24,7 +23,7 @@ DEAD_SHOWN_US: Final = HOUR
 
 
 @get("/overview")
-async def get_overview(services: Given) -> Response[bytes]:
+async def get_overview(services: Services) -> Response:
     now = services.clock.now()
     overview = await services.store.ledger.overview(limit=LIMIT, now=now)
     nodes = await services.store.nodes.all()
@@ -120,4 +119,4 @@ def _name(names: dict[int, str], job: int) -> str:
     return names.get(job) or job_id(job)
 
 
-ROUTES: Final[list[HTTPRouteHandler]] = [get_overview]
+ROUTES: Final[list[Route]] = [get_overview]

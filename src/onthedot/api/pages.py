@@ -12,21 +12,18 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-from litestar import Response, get
-from litestar.exceptions import NotFoundException
-from litestar.handlers import HTTPRouteHandler
-from litestar.params import FromPath
 
 from onthedot.api.answers import json_text
-from onthedot.api.asking import AnyRequest
+from onthedot.api.http import HttpError, Request, Response
 from onthedot.api.openapi import document
-from onthedot.api.services import Given
+from onthedot.api.routing import Route, get
+from onthedot.api.services import Services
 
 _FOLDER: Final = Path(__file__).parent / "static"
 _TYPES: Final = {
-    ".css": "text/css",
-    ".html": "text/html",
-    ".js": "text/javascript",
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
 _OWN: Final = (
@@ -44,23 +41,23 @@ class Asset:
     etag: str
 
 
-@get("/", include_in_schema=False)
-async def get_page(request: AnyRequest) -> Response[bytes]:
+@get("/")
+async def get_page(request: Request) -> Response:
     return _served(request, "index.html", _OWN)
 
 
-@get("/docs", include_in_schema=False)
-async def get_docs(request: AnyRequest) -> Response[bytes]:
+@get("/docs")
+async def get_docs(request: Request) -> Response:
     return _served(request, "docs.html", _DOCS)
 
 
-@get("/static/{name:str}", include_in_schema=False)
-async def get_static(name: FromPath[str], request: AnyRequest) -> Response[bytes]:
+@get("/static/{name}")
+async def get_static(name: str, request: Request) -> Response:
     return _served(request, name, _OWN)
 
 
-@get("/openapi.json", include_in_schema=False)
-async def get_openapi(services: Given) -> Response[bytes]:
+@get("/openapi.json")
+async def get_openapi(services: Services) -> Response:
     return json_text(msgspec.json.encode(document(services.version)))
 
 
@@ -78,24 +75,24 @@ def assets() -> dict[str, Asset]:
     }
 
 
-def _served(request: AnyRequest, name: str, policy: str) -> Response[bytes]:
+def _served(request: Request, name: str, policy: str) -> Response:
     asset = assets().get(name)
     if asset is None:
-        raise NotFoundException
+        raise HttpError(404)
     # The links of a page are relative, so that it also works behind a proxy's prefix. The router
     # forgives a slash at the end, but it would lead every link astray.
-    *folders, last = request.scope["raw_path"].decode("latin-1").split("/")
+    *folders, last = request.path_as_sent.split("/")
     if last == "" and folders[-1]:
-        return Response(b"", status_code=308, headers={"Location": f"../{folders[-1]}"})
+        return Response(status=308, headers={"Location": f"../{folders[-1]}"})
     headers = {
         "Cache-Control": "no-cache",
         "Content-Security-Policy": policy,
         "ETag": asset.etag,
         "X-Frame-Options": "DENY",
     }
-    if request.headers.get("If-None-Match") == asset.etag:
-        return Response(b"", status_code=304, media_type=asset.media_type, headers=headers)
+    if request.header("if-none-match") == asset.etag:
+        return Response(status=304, headers=headers)
     return Response(asset.body, media_type=asset.media_type, headers=headers)
 
 
-ROUTES: Final[list[HTTPRouteHandler]] = [get_page, get_docs, get_static, get_openapi]
+ROUTES: Final[list[Route]] = [get_page, get_docs, get_static, get_openapi]

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import traceback
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 
 import msgspec
-from litestar import Request, Response
-from litestar.exceptions import HTTPException
-from litestar.types import ExceptionHandlersMap, Send
 from msgspec import UNSET
 
+from onthedot.api.http import HttpError, Request, Response
 from onthedot.core.states import Status
 from onthedot.errors import (
     Conflict,
@@ -78,65 +75,45 @@ def plain_problem(status: int, detail: str, hint: str = "") -> Problem:
     )
 
 
-def problem_response(problem: Problem, headers: Mapping[str, str] | None = None) -> Response[bytes]:
+def problem_response(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
     waits = {"Retry-After": str(RETRY_AFTER_S)} if problem.status == 503 else {}
-    return Response(
-        msgspec.json.encode(problem),
-        status_code=problem.status,
-        media_type=MEDIA_TYPE,
-        headers={**waits, **(headers or {})},
-    )
-
-
-async def send_problem(send: Send, problem: Problem, headers: Mapping[str, str]) -> None:
-    """The same from outside the framework, where there is no request object yet."""
     body = msgspec.json.encode(problem)
-    fields = {"content-type": MEDIA_TYPE, "content-length": str(len(body)), **headers}
-    raw = [(name.lower().encode(), value.encode()) for name, value in fields.items()]
-    await send({"type": "http.response.start", "status": problem.status, "headers": raw})
-    await send({"type": "http.response.body", "body": body, "more_body": False})
+    return Response(body, problem.status, MEDIA_TYPE, {**waits, **(headers or {})})
 
 
-def _from_error(request: Request[Any, Any, Any], error: OnthedotError) -> Response[bytes]:
+def answer_to(request: Request, error: Exception) -> Response:
+    """What the caller is told of an error that nobody else has caught."""
+    if isinstance(error, HttpError):
+        return _from_http(request, error)
+    if isinstance(error, OnthedotError):
+        return _from_error(request, error)
+    return _from_accident(request, error)
+
+
+def _from_error(request: Request, error: OnthedotError) -> Response:
     problem = problem_of(error)
     if problem.status == 500:
         return _from_accident(request, error)
     if problem.status > 500:
-        warn("api.store", method=request.method, path=request.url.path, error=error.message)
+        warn("api.store", method=request.method, path=request.path, error=error.message)
     return problem_response(problem)
 
 
-def _from_http(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
-    where = f"{request.method} {shown(request.url.path)}"
+def _from_http(request: Request, error: HttpError) -> Response:
+    where = f"{request.method} {shown(request.path)}"
     details = {
         404: f"there is nothing at {where}",
         405: f"{where} is not possible",
         413: "the body is larger than 256 KB",
     }
-    problem = plain_problem(error.status_code, details.get(error.status_code, error.detail))
-    if problem.status >= 500:
-        return _from_accident(request, error)
-    headers = {"Allow": _allowed(request)} if problem.status == 405 else error.headers
-    return problem_response(problem, headers)
+    detail = details.get(error.status, error.detail)
+    return problem_response(plain_problem(error.status, detail), error.headers)
 
 
-def _allowed(request: Request[Any, Any, Any]) -> str:
-    """The methods of the path, which HTTP wants to be told with a 405."""
-    path = request.url.path.rstrip("/")
-    return ", ".join(
-        sorted(
-            method
-            for template, methods in request.app.route_handler_method_map.items()
-            if re.fullmatch(re.sub(r"\{.*?\}", "[^/]+", template), path)
-            for method in methods
-        )
-    )
-
-
-def _from_accident(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+def _from_accident(request: Request, error: Exception) -> Response:
     """Our own mistake: the whole story goes to the log, none of it to the caller."""
     trace = "".join(traceback.format_exception(error)).rstrip()
-    warn("api.failed", method=request.method, path=request.url.path, trace=trace)
+    warn("api.failed", method=request.method, path=request.path, trace=trace)
     return problem_response(
         plain_problem(
             500,
@@ -144,10 +121,3 @@ def _from_accident(request: Request[Any, Any, Any], error: Exception) -> Respons
             "It is a fault of the server; its log has the event api.failed with the cause.",
         )
     )
-
-
-HANDLERS: Final[ExceptionHandlersMap] = {
-    OnthedotError: _from_error,
-    HTTPException: _from_http,
-    Exception: _from_accident,
-}

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from litestar import Response, get, post
-from litestar.handlers import HTTPRouteHandler
-from litestar.params import FromPath
-
 from onthedot.api.answers import answer, lines_out, run_detail, run_out
-from onthedot.api.asking import AnyRequest, cursor_numbers, cursor_of, cursor_text, limit_of
+from onthedot.api.asking import cursor_numbers, cursor_of, cursor_text, limit_of
+from onthedot.api.http import Request, Response
 from onthedot.api.problems import problem_of, problem_response
-from onthedot.api.services import Given
+from onthedot.api.routing import Route, get, post
+from onthedot.api.services import Services
 from onthedot.core.states import Status
 from onthedot.errors import RunOver
 from onthedot.ids import parse_job_id, parse_run_id
@@ -23,8 +21,8 @@ LOG_ROWS_MAX = 100
 """In one answer. A row has some lines to some hundreds, and at most 64 KB."""
 
 
-@get("/jobs/{job:str}/runs")
-async def list_runs(job: FromPath[str], request: AnyRequest, services: Given) -> Response[bytes]:
+@get("/jobs/{job}/runs")
+async def list_runs(job: str, request: Request, services: Services) -> Response:
     number = parse_job_id(job)
     # A cursor names its job, so that it cannot be carried over to another.
     place = f"runs.{number:x}"
@@ -38,15 +36,15 @@ async def list_runs(job: FromPath[str], request: AnyRequest, services: Given) ->
     return answer(RunList(runs=runs, next_cursor=more))
 
 
-@get("/runs/{run:str}")
-async def get_run(run: FromPath[str], services: Given) -> Response[bytes]:
+@get("/runs/{run}")
+async def get_run(run: str, services: Services) -> Response:
     which = parse_run_id(run, services.installation)
     story = await services.store.ledger.story(which.job, which.run, now=services.clock.now())
     return answer(run_detail(story, services.installation))
 
 
-@get("/runs/{run:str}/logs")
-async def get_logs(run: FromPath[str], request: AnyRequest, services: Given) -> Response[bytes]:
+@get("/runs/{run}/logs")
+async def get_logs(run: str, request: Request, services: Services) -> Response:
     which = parse_run_id(run, services.installation)
     # A cursor names its run, so that it cannot be carried over to another.
     place = f"logs.{which.job:x}.{which.run:x}"
@@ -69,8 +67,8 @@ async def get_logs(run: FromPath[str], request: AnyRequest, services: Given) -> 
     )
 
 
-@post("/runs/{run:str}/cancel")
-async def cancel_run(run: FromPath[str], services: Given) -> Response[bytes]:
+@post("/runs/{run}/cancel")
+async def cancel_run(run: str, services: Services) -> Response:
     which = parse_run_id(run, services.installation)
     store, now = services.store, services.clock.now()
     try:
@@ -87,4 +85,4 @@ async def cancel_run(run: FromPath[str], services: Given) -> Response[bytes]:
     return answer(RunCancelled(run_id=run, status=view.status), 202)
 
 
-ROUTES: Final[list[HTTPRouteHandler]] = [list_runs, get_run, get_logs, cancel_run]
+ROUTES: Final[list[Route]] = [list_runs, get_run, get_logs, cancel_run]

@@ -6,9 +6,6 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from litestar.di import NamedDependency
-from litestar.params import SkipValidation
-
 from onthedot.clock import Clock
 from onthedot.observe.health import Health
 from onthedot.observe.metrics import Gauges
@@ -39,7 +36,3 @@ class Services:
     health: Callable[[], Health]
     tally: Tally = field(default_factory=Tally)
     reading: Reading = field(default_factory=Reading)
-
-
-Given = NamedDependency[SkipValidation[Services]]
-"""How a route asks for the services."""

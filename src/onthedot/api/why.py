@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from litestar import Response, get
-from litestar.handlers import HTTPRouteHandler
-from litestar.params import FromPath
-
 from onthedot.api.answers import answer
-from onthedot.api.services import Given, Services
+from onthedot.api.http import Response
+from onthedot.api.routing import Route, get
+from onthedot.api.services import Services
 from onthedot.core.declared import undeclared
 from onthedot.core.instants import Instant
 from onthedot.core.model import Job, occurrence
@@ -28,8 +26,8 @@ COUNT_MAX: Final = 100_000
 LINK_TRIES: Final = 3
 
 
-@get("/jobs/{job:str}/why")
-async def explain_job(job: FromPath[str], services: Given) -> Response[bytes]:
+@get("/jobs/{job}/why")
+async def explain_job(job: str, services: Services) -> Response:
     number, now = parse_job_id(job), services.clock.now()
     found, link = await _linked(services, number, now)
     views = await services.store.ledger.page(number, before=None, limit=LOOK_BACK, now=now)
@@ -53,8 +51,8 @@ async def explain_job(job: FromPath[str], services: Given) -> Response[bytes]:
     return answer(why_out(job, None, findings))
 
 
-@get("/runs/{run:str}/why")
-async def explain_run(run: FromPath[str], services: Given) -> Response[bytes]:
+@get("/runs/{run}/why")
+async def explain_run(run: str, services: Services) -> Response:
     which, now = parse_run_id(run, services.installation), services.clock.now()
     view = await services.store.ledger.run(which.job, which.run, now=now)
     try:
@@ -171,4 +169,4 @@ def _run_fact(view: RunView, installation: str) -> RunFact:
     )
 
 
-ROUTES: Final[list[HTTPRouteHandler]] = [explain_job, explain_run]
+ROUTES: Final[list[Route]] = [explain_job, explain_run]

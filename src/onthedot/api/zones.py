@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from litestar import Response, get
-from litestar.handlers import HTTPRouteHandler
-
 from onthedot.api.answers import answer
-from onthedot.api.asking import AnyRequest, limit_of
-from onthedot.api.services import Given
+from onthedot.api.asking import limit_of
+from onthedot.api.http import Request, Response
+from onthedot.api.routing import Route, get
+from onthedot.api.services import Services
 from onthedot.core.instants import format_instant
 from onthedot.core.zoning import KnownZone
 from onthedot.ids import job_id
@@ -18,7 +17,7 @@ from onthedot.wire.zones import MoveOut, ZoneList, ZoneOut
 
 
 @get("/zones")
-async def list_zones(request: AnyRequest, services: Given) -> Response[bytes]:
+async def list_zones(request: Request, services: Services) -> Response:
     known = await services.store.zones.all()
     moves = await services.store.zones.moves(limit=limit_of(request))
     return answer(ZoneList(zones=[*map(zone_out, known)], moves=[*map(move_out, moves)]))
@@ -46,4 +45,4 @@ def move_out(move: Move) -> MoveOut:
     )
 
 
-ROUTES: Final[list[HTTPRouteHandler]] = [list_zones]
+ROUTES: Final[list[Route]] = [list_zones]
