@@ -78,10 +78,13 @@ async def create_job(request: Request, services: Services) -> Response:
         receipt=receipt_of(request, body, text),
     )
     services.wake_scheduler()
-    created = made.repeat if made.job is None else text(made.job, ())
-    assert created is not None, "a store makes a job or repeats an answer"
-    location = "/v1/jobs/" + msgspec.json.decode(created, type=JobOut).job_id
-    return json_text(created.encode(), 201, {"Location": location, **_replayed(made)})
+    if made.job is not None:
+        created, which = text(made.job, ()), job_id(made.job.id)
+    else:
+        assert made.repeat is not None, "a store makes a job or repeats an answer"
+        created, which = made.repeat, msgspec.json.decode(made.repeat, type=JobOut).job_id
+    headers = {"Location": f"/v1/jobs/{which}", **_replayed(made)}
+    return json_text(created.encode(), 201, headers)
 
 
 @get("/jobs")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Final
 
 from onthedot.errors import InvalidInstant
@@ -16,7 +16,7 @@ MINUTE: Final = 60 * SECOND
 HOUR: Final = 60 * MINUTE
 DAY: Final = 24 * HOUR
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - UTC, which its text is not to repeat
 _EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()
 
 # The last microsecond of 2199: an end for every search, and far below what 64 bits hold.
@@ -57,14 +57,10 @@ def parse_instant(text: str, *, field: str) -> Instant:
 
 def format_instant(instant: Instant) -> str:
     """RFC 3339 in UTC with `Z`, and as many digits of the second as are needed: 0, 3 or 6."""
-    moment = _EPOCH + timedelta(microseconds=instant)
-    if instant % SECOND == 0:
-        timespec = "seconds"
-    elif instant % MILLISECOND == 0:
-        timespec = "milliseconds"
-    else:
-        timespec = "microseconds"
-    return moment.replace(tzinfo=None).isoformat(timespec=timespec) + "Z"
+    text = (_EPOCH + timedelta(microseconds=instant)).isoformat()
+    if instant % MILLISECOND == 0 and instant % SECOND:
+        text = text[:-3]
+    return text + "Z"
 
 
 def _days(field: str, text: str, year: str, month: str, day: str) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -55,6 +56,7 @@ class Malformed(Invalid):
 class _Field:
     name: str
     type: Any
+    decode: Callable[[bytes], Any]
     required: bool
     expects: str
     hint: str
@@ -119,6 +121,8 @@ def _opened(body: bytes) -> dict[str, Raw]:
 
 
 def _refuse_deep(text: str) -> None:
+    if text.count("{") + text.count("[") <= DEPTH_MAX:
+        return
     depth = 0
     for bracket in re.findall(r"[\[\]{}]", _TEXTS.sub("", text)):
         depth += 1 if bracket in "[{" else -1
@@ -185,7 +189,7 @@ def _value(raw: Raw, field: _Field, path: str) -> object:
             return _elements(text, field, path)
         return _member(text, field, path)
     try:
-        value = msgspec.json.decode(text, type=field.type)
+        value = field.decode(text)
     except ValidationError:
         value = _whole_number(text, field, path)
     texts = value if isinstance(value, list) else [value]
@@ -285,6 +289,7 @@ def _field(info: msgspec.structs.FieldInfo) -> _Field:
     return _Field(
         name=info.name,
         type=Any if Any in parts else info.type,
+        decode=msgspec.json.Decoder(info.type).decode,
         required=info.default is NODEFAULT and info.default_factory is NODEFAULT,
         expects=extra.get("expects", "a value"),
         hint=extra.get("hint", ""),

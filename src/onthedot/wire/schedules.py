@@ -77,7 +77,8 @@ def scheduled(
         field, value = chosen[0]
         text = value if field == "schedule" else None
         new = labelled._replace(schedule=_parsed(field, value, terms), schedule_text=text)
-        new = new._replace(schedule=kept(labelled, new))
+        if old is not None:
+            new = new._replace(schedule=kept(labelled, new))
     elif _taken_away(labelled, given):
         new = labelled._replace(schedule=None, schedule_text=None)
     elif isinstance(old, Cron | Repeat):

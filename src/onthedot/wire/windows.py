@@ -172,7 +172,7 @@ def catching_of(old: Catching, given: Any) -> Catching:
         changes["age_us"] = parse_duration(given.catch_up_max_age, field="catchUpMaxAge")
     bounds = {"most": given.catch_up_max, "rate": given.catch_up_rate}
     changes |= {name: said for name, said in bounds.items() if not isinstance(said, UnsetType)}
-    return old._replace(**changes)
+    return old._replace(**changes) if changes else old
 
 
 def _calendar(given: WindowFields, calendar: NamedCalendar | None) -> dict[str, Any]:
