@@ -9,7 +9,7 @@ import pytest
 
 from onthedot.core.firing import GRAIN
 from onthedot.core.instants import MILLISECOND, SECOND
-from onthedot.core.model import SHARDS, shard_of
+from onthedot.core.model import SHARDS, Lanes, shard_of
 from onthedot.core.states import Status
 from onthedot.errors import NodeDead, StoreUnavailable
 from onthedot.roles import scheduler
@@ -197,7 +197,7 @@ async def test_the_worker_gets_only_runs_of_its_queues(store, clock):
     await a_job(store, clock, schedule=every(1), queue="video")
     letter = await a_one_off(store, clock, at=START + SECOND, queue="mail")
     await a_one_off(store, clock, at=START + SECOND, queue="video")
-    stand = await a_stand(store, clock, queues=("mail",))
+    stand = await a_stand(store, clock, lanes=Lanes(("mail",)))
 
     await stand.scheduler.step()
 

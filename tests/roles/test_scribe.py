@@ -111,8 +111,7 @@ async def test_words_that_the_store_cannot_take_are_left_out(store, faulty, cloc
 
 
 async def test_a_function_that_was_held_before_is_given_its_checkpoint(store, clock):
-    stand = await a_stand(store, clock)
-    stand.worker.lanes = Lanes((), frozenset({"bill"}))
+    stand = await a_stand(store, clock, lanes=Lanes((), frozenset({"bill"})))
     job = await a_job(store, clock, handler_url="", handler="bill")
     await store.runs.enqueue(job.id, due=clock.now(), payload=None, now=clock.now())
     [run] = await store.runs.lease(stand.number, stand.worker.lanes, limit=1, now=clock.now())

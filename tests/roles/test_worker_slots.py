@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from onthedot.core.instants import MILLISECOND, SECOND
+from onthedot.core.model import Lanes
 from onthedot.core.states import Status
 from onthedot.errors import StoreUnavailable
 from tests.support.builders import (
@@ -184,7 +185,7 @@ async def test_a_worker_leases_no_more_than_it_has_slots_for(store, clock):
 async def test_a_worker_leases_only_from_its_queues(store, clock):
     mail = await a_run(store, clock, await a_job(store, clock, queue="mail"))
     video = await a_run(store, clock, await a_job(store, clock, queue="video"))
-    stand = await a_stand(store, clock, queues=("mail",))
+    stand = await a_stand(store, clock, lanes=Lanes(("mail",)))
 
     await stand.work_off()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from tests.simulation.books import FOREVER, OVER, Books, reads
 from tests.simulation.history import Effect, History
 from tests.simulation.oracle import SECOND, micros
+from tests.simulation.suspicion import Suspicion, ended_with_its_runner
 
 LEASE = 15 * SECOND
 AFTERMATH = 30 * SECOND
@@ -17,12 +18,6 @@ HEARTBEAT_MAX = 12 * SECOND + SECOND // 2
 STOPPING = 4 * SECOND
 KILLING = 2 * SECOND
 """A function that does not stop within five seconds is killed with its runner."""
-
-UNHEARD = SECOND // 1_000
-"""So long a runner may have been gone before its worker hears of it."""
-
-BETWEEN_TRIALS = SECOND // 2
-"""A new runner for the next suspect is there within this."""
 
 OBEYED_AFTER = 2 * SECOND
 TIMER_SLACK = SECOND // 100
@@ -173,7 +168,7 @@ def what_is_lost_was_in_doubt(books: Books) -> Iterator[str]:
         if book is None or book.first["guarantee"] != "at_most_once":
             yield f"lost, and it could have been tried again: {run_id}"
         starts = books.effects.get(run_id, [])
-        if starts and _ended_with_its_runner(books.history, starts[0]):
+        if starts and ended_with_its_runner(books.history, starts[0]):
             continue
         since = starts[0].started_at - LEASE if starts else 0
         if starts and not was_troubled(books.history, starts[0].process, since, FOREVER):
@@ -223,7 +218,7 @@ def calm_times_are_prompt(books: Books) -> Iterator[str]:
     time.
     """
     history = books.history
-    prompt = round(history.prompt_s * SECOND)
+    prompt, suspicion = round(history.prompt_s * SECOND), Suspicion(history)
     asked_at = {
         asked.answer["runId"]: asked.answered
         for asked in history.asks
@@ -252,7 +247,7 @@ def calm_times_are_prompt(books: Books) -> Iterator[str]:
         if not starts and run["status"] not in ("cancelled", "skipped", "missed"):
             yield f"never started: {run_id}"
         elif starts and starts[0].started - since > prompt and _had_room(history, starts[0]):
-            if not _waited_as_a_suspect(history, starts[0], since):
+            if not suspicion.excuses(starts[0], since):
                 yield f"late: {run_id} by {starts[0].started - since} µs in calm times"
 
 
@@ -292,36 +287,9 @@ def _had_room(history: History, late: Effect) -> bool:
         for effect in history.effects
         if effect.started_at <= late.started_at and (effect.ended_at or FOREVER) >= since
     ]
-    return len(meanwhile) < history.slots
-
-
-def _waited_as_a_suspect(history: History, late: Effect, since: int) -> bool:
-    """Whether it was called into a runner that died before it heard of that, and then waited for
-    its turn: suspects are called one at a time, and without a pause, each alone in a new runner.
-    """
-    crowds = Counter(effect.runner for effect in history.effects)
-    trials = [
-        effect
-        for effect in history.effects
-        if effect.runner is not None and crowds[effect.runner] == 1
-        if effect.process == late.process and effect.started_at < late.started_at
-    ]
-    called = late.started_at - (late.started - since)
-    deaths = [at for name, at in history.runner_deaths.items() if _is_of(name, late.process)]
-    died = [
-        at for at in deaths if called - UNHEARD <= at <= called + round(history.prompt_s * SECOND)
-    ]
-    if late.runner is None or crowds[late.runner] != 1 or not died:
-        return False
-    busy_until = max(died)
-    for trial in trials:
-        if trial.started_at <= busy_until + BETWEEN_TRIALS:
-            busy_until = max(busy_until, trial.ended_at or FOREVER)
-    return late.started_at <= busy_until + BETWEEN_TRIALS
-
-
-def _is_of(runner: str, process: str) -> bool:
-    return runner.rpartition(".")[0] == process
+    moments = (max(since, effect.started_at) for effect in meanwhile)
+    busy = (sum(_runs_at(each, moment) for each in meanwhile) for moment in moments)
+    return max(busy, default=0) < history.slots
 
 
 def _named(error: str | None) -> str | None:
@@ -340,12 +308,6 @@ def _runs_at(effect: Effect, at: int) -> bool:
 def died_with(history: History, effect: Effect, until: int) -> bool:
     """Whether its runner process was gone before this moment."""
     return effect.runner is not None and history.runner_deaths.get(effect.runner, FOREVER) <= until
-
-
-def _ended_with_its_runner(history: History, effect: Effect) -> bool:
-    return effect.runner is not None and (
-        history.runner_deaths.get(effect.runner) == effect.ended_at
-    )
 
 
 def was_troubled(history: History, process: str, since: int, until: int) -> bool:

@@ -9,8 +9,13 @@ from itertools import pairwise
 from tests.simulation.books import FOREVER, Books
 from tests.simulation.effects import LEASE, died_with, is_quarantined, was_troubled
 from tests.simulation.history import Ask, Effect, History, Told
+from tests.simulation.oracle import SECOND
+from tests.simulation.suspicion import Suspicion
 
 DEATHS_MAX = 3
+CALLED_BEFORE = SECOND // 100
+"""So long before it starts a call may have been given to its runner."""
+
 FAILED = frozenset({"failed", "lost"})
 UNCERTAIN = frozenset({None, 503, 507})
 """It may have happened all the same."""
@@ -151,6 +156,19 @@ def a_suspect_is_alone(books: Books) -> Iterator[str]:
                     yield f"a suspect among others: {run_id} as {after.name} in {after.runner}"
 
 
+def a_killer_is_called_alone(books: Books) -> Iterator[str]:
+    """A function that has killed a runner in which it was alone, until a call of it ends by
+    itself.
+    """
+    suspicion = Suspicion(books.history)
+    for effect in books.history.effects:
+        if effect.runner is None or suspicion.is_alone(effect):
+            continue
+        if suspicion.kills(effect, effect.started_at - CALLED_BEFORE):
+            if not was_troubled(books.history, effect.process, 0, effect.started_at):
+                yield f"a killer among others: {effect.run_id} as {effect.name} in {effect.runner}"
+
+
 def _is_within_one_call(books: Books, before: Effect, after: Effect) -> bool:
     """Not after a rescue or a restart, which befall the process, but since the runner was gone."""
     since = before.started_at
@@ -238,6 +256,7 @@ FAILURE_RULES: tuple[Callable[[Books], Iterator[str]], ...] = (
     a_quarantine_is_deserved,
     a_killer_is_stopped,
     a_suspect_is_alone,
+    a_killer_is_called_alone,
     who_asked_is_told,
     only_failures_are_told,
     nobody_is_told_twice_without_need,

@@ -16,7 +16,7 @@ class Effect:
     again), 'undone' (its transaction was refused or not answered) or 'stopped'; None: nobody saw
     its end. `on_threshold`: the process was stalled after it
     had decided to start and before it did, which nobody can help. `runner`: the runner process that
-    called it, if it is a function.
+    called it, if it is a `function`.
     """
 
     name: str
@@ -30,6 +30,7 @@ class Effect:
     started_at: int
     on_threshold: bool = False
     runner: str | None = None
+    function: str | None = None
     ended: int | None = None
     ended_at: int | None = None
     end: str | None = None

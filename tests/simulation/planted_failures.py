@@ -83,9 +83,13 @@ FAILURES = (
         "suspects are called among the others",
         (
             FUNCTIONS,
-            "turns.waits(under.call.run)\n        self._suspects.append(under)\n",
-            "turns\n        self._assign(under)\n",
+            "            return\n        self._suspects.append(under)\n",
+            "            return\n        self._assign(under)\n",
         ),
+    ),
+    bug(
+        "a function that kills its runners is called among the others",
+        (FUNCTIONS, "        if turns.deadly and under", "        if not turns.deadly and under"),
     ),
     bug(
         "a suspect that was stopped while it waited is tried all the same",

@@ -52,6 +52,7 @@ class Receiver:
             started_at=self.world.loop.now_us,
             on_threshold=process.has_just_woken(),
             runner=runner,
+            function=call.function if isinstance(call, Begin) else None,
         )
         self.world.begin(effect)
         return effect

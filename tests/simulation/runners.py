@@ -193,6 +193,8 @@ class Program:
         return transaction.judged(answer)
 
     def _end(self, begin: Begin, effect: Effect, how: str, said: End) -> None:
+        if self.returncode is not None:  # it ended with its process; now the simulation ends, too
+            return
         del self._tasks[begin.number], self._effects[begin.number]
         self._receiver.leave(effect, how)
         self.say(said)

@@ -5,6 +5,7 @@ make, and their time begins.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from copy import deepcopy
 from dataclasses import dataclass, field
 
@@ -13,7 +14,7 @@ import pytest
 from tests.simulation.audit import Auditor
 from tests.simulation.checker import violations
 from tests.simulation.clients import Book
-from tests.simulation.history import History
+from tests.simulation.history import Effect, History
 from tests.simulation.line import Fault
 from tests.simulation.oracle import SECOND
 from tests.simulation.points import START, play
@@ -117,6 +118,23 @@ async def a_suspect_after_those_who_waited_in_vain(d: Director) -> None:
     await asyncio.sleep(20)
 
 
+async def more_killers_than_slots_before_others(d: Director) -> None:
+    killers = await d.function("deadly/0.1", retries=0)
+    others = await d.function("ok/0.1", retries=0)
+    for _ in range(3 * d.world.processes[0].build.slots):
+        await d.trigger(killers)
+    for _ in range(5):
+        await d.trigger(others)
+        await asyncio.sleep(1)
+    await asyncio.sleep(60)
+
+
+async def killers_every_second_among_others(d: Director) -> None:
+    await d.function("deadly/2.0", every=1, retries=0)
+    await d.function("ok/0.5", every=1, retries=0)
+    await asyncio.sleep(30)
+
+
 def ends(report: Report) -> list[tuple[str, str]]:
     books = [asked for asked in report.history.asks if asked.what == "books"]
     return sorted(
@@ -159,7 +177,64 @@ def test_who_waited_in_vain_stands_in_nobodys_way():
     assert ("succeeded", "") in ends(report)
 
 
+def test_others_do_not_wait_behind_suspects_however_many():
+    report = played(more_killers_than_slots_before_others)
+    report.history.calm = True
+
+    assert violations(report.history) == []
+    came = Counter(status for status, _ in ends(report))
+    assert came == {"failed": 60, "succeeded": 5}
+
+
 # Lateness, as the checker sees it
+
+
+@pytest.fixture(scope="module")
+def killers() -> History:
+    """Every second one more run of a function that kills its runner after one or two; so most of
+    them are late. Everything else was calm.
+    """
+    report = played(killers_every_second_among_others)
+    report.history.calm = True
+    return report.history
+
+
+def first_starts(history: History, function: str) -> list[Effect]:
+    starts: dict[str, Effect] = {}
+    for effect in history.effects:
+        if effect.function == function:
+            starts.setdefault(effect.run_id, effect)
+    return list(starts.values())
+
+
+def delay(effect: Effect) -> None:
+    """The others are called while it waits."""
+    for name in ("started", "started_at", "ended", "ended_at"):
+        setattr(effect, name, getattr(effect, name) + 3 * SECOND)
+
+
+def test_a_killer_that_waited_for_its_turn_is_not_late(killers: History):
+    waited = [e.started - e.scheduled_for for e in first_starts(killers, "deadly/2.0")]
+
+    assert late(killers) == []
+    assert max(waited) > 5 * SECOND
+
+
+def test_the_neighbours_of_a_killer_are_late_if_they_wait_for_it(killers: History):
+    history = deepcopy(killers)
+    delay(first_starts(history, "ok/0.5")[10])
+
+    assert len(late(history)) == 1
+
+
+def test_a_killer_among_others_is_found(killers: History):
+    history = deepcopy(killers)
+    last = first_starts(history, "deadly/2.0")[-1]
+    last.runner = first_starts(history, "ok/0.5")[-1].runner
+
+    found = [each for each in violations(history) if each.startswith("a killer among others")]
+
+    assert len(found) == 1
 
 
 @pytest.fixture(scope="module")
@@ -171,8 +246,6 @@ def unheard() -> History:
     history = report.history
     history.calm = True
     suspects = [each for each in history.effects if each.end == "stopped"]
-    for effect in suspects:
-        effect.ended_at = history.runner_deaths[effect.runner or ""]
     history.effects.remove(suspects[-1])
     return history
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from onthedot.clock import Clock
 from onthedot.core.instants import DAY, SECOND, Instant
-from onthedot.core.model import Lanes, Outcome
+from onthedot.core.model import CALLBACKS, Lanes, Outcome
 from onthedot.core.outcomes import Result
 from onthedot.ids import run_id
 from onthedot.roles.attempt import Attempts, Workbench
@@ -22,7 +22,7 @@ from onthedot.roles.holding import Holding
 from onthedot.roles.incarnation import Incarnation, Kit, join
 from onthedot.roles.janitor import Janitor
 from onthedot.roles.membership import Membership
-from onthedot.roles.runners import Call, TaskRunner
+from onthedot.roles.runners import Call, Runner, TaskRunner
 from onthedot.roles.scheduler import Scheduler
 from onthedot.roles.steward import Steward
 from onthedot.roles.worker import Worker
@@ -263,7 +263,8 @@ class Stand:
         number: int,
         *,
         slots: int = 10,
-        queues: tuple[str, ...] = (),
+        lanes: Lanes = CALLBACKS,
+        runner: Runner | None = None,
     ) -> None:
         self.number = number
         self.runner = ScriptedRunner(clock)
@@ -272,9 +273,9 @@ class Stand:
         self.told_unowned: list[set[Instant]] = []
         self.member = Membership(store, clock, number=number, joined_sent=clock.monotonic())
         self.holding = Holding(clock, slots=slots)
-        bench = Workbench(clock, FixedChance(), self.runner, INSTALLATION, self._done)
+        bench = Workbench(clock, FixedChance(), runner or self.runner, INSTALLATION, self._done)
         self.attempts = Attempts(bench, self.holding)
-        self.worker = Worker(store, clock, self.member, self.holding, self.attempts, Lanes(queues))
+        self.worker = Worker(store, clock, self.member, self.holding, self.attempts, lanes)
         self.scheduler = Scheduler(store, clock, self.member, self.worker, self._unowned)
         self.finisher = Finisher(store, clock, self.member, self.holding, self.retries.append)
         self.steward = Steward(store, clock, self.member, self.holding, self.attempts)

@@ -13,7 +13,7 @@ from onthedot.core.instants import SECOND
 from onthedot.core.model import Handling, LeasedRun, Outcome
 from onthedot.core.outcomes import Result, end_by_wish, settle, timed_out
 from onthedot.ids import Chance
-from onthedot.observe.events import warn
+from onthedot.observe.events import log, warn
 from onthedot.observe.tally import Tally
 from onthedot.roles.alarms import Alarms
 from onthedot.roles.holding import Holding, Key, Stopped, UnderWay, nothing
@@ -63,6 +63,9 @@ class Attempts:
         self._alarms: Alarms[UnderWay] = Alarms(partial(_stop, why=Stopped.TIMED_OUT))
         self.wishes: dict[Key, str] = {}
         """As they were last read. One may be for a run whose claim has not been answered yet."""
+        self.deadly = holding.suspects.deadly
+        self.on_room: Callable[[], None] = nothing
+        """Told when suspects have made room for others, or for more of their function."""
 
     def start(self, run: LeasedRun, handling: Handling, checkpoint: str | None = None) -> None:
         if self.wishes and (wish := self.wishes.get((run.job, run.run))) is not None:
@@ -93,6 +96,28 @@ class Attempts:
         under_way = self._holding.under_way.get((run.job, run.run))
         if under_way is not None and under_way.run is run:
             self._begin_time(under_way, waiting=True)
+
+    def suspected(self, run: LeasedRun, *, killed: bool) -> None:
+        under_way = self._holding.under_way.get((run.job, run.run))
+        if under_way is not None and under_way.run is run:
+            self._begin_time(under_way, waiting=True)
+            self._holding.suspects.add(under_way, under_way.handling.handler)
+            if killed:
+                self._distrust(under_way.handling.handler)
+            self.on_room()
+
+    def _distrust(self, function: str) -> None:
+        """It has killed a runner in which it was alone."""
+        if function not in self.deadly:
+            self.deadly.add(function)
+            warn("function.set_apart", function=function)
+
+    def _trust(self, function: str) -> None:
+        """A call of it has ended by itself."""
+        if function in self.deadly:
+            self.deadly.remove(function)
+            log("function.trusted", function=function)
+            self.on_room()
 
     async def may_begin(self, run: LeasedRun) -> bool:
         """As for any start: not without a fresh heartbeat, or it may be somebody else's by now."""
@@ -158,6 +183,8 @@ class Attempts:
         """The runner's last word; None: the call was stopped."""
         if under_way.ended:
             return
+        if self.deadly and result is not None and not under_way.waiting and not result.unknown:
+            self._trust(under_way.handling.handler)
         if result is None and under_way.stopped is Stopped.GIVEN_UP:
             self._give_up(under_way)
         elif result is None and under_way.stopped is Stopped.BY_WISH:
@@ -203,6 +230,8 @@ class Attempts:
             del self._holding.under_way[key]
         if not self._holding.under_way:
             self._quiet.set()
+        if self._holding.suspects.calls and self._holding.suspects.end(under_way):
+            self.on_room()
 
 
 def _patience_us(under_way: UnderWay) -> int:

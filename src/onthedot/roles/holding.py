@@ -16,6 +16,7 @@ from onthedot.core.instants import MILLISECOND, SECOND, Instant
 from onthedot.core.model import Handling, LeasedRun, RunRef
 from onthedot.core.recovery import room_to_hold, room_to_lease
 from onthedot.roles.alarms import Alarm
+from onthedot.roles.suspects import Suspects
 
 Key = tuple[int, int]
 Held = tuple[int, int, int]
@@ -78,6 +79,7 @@ class Holding:
     def __init__(self, clock: Clock, *, slots: int) -> None:
         self.slots = slots
         self.under_way: dict[Key, UnderWay] = {}
+        self.suspects = Suspects(slots)
         self._waiting: dict[Key, LeasedRun] = {}
         # By instant. What has left the waiting ones may still be in it: whoever reads it passes
         # that over.
@@ -93,8 +95,12 @@ class Holding:
         self._finished: deque[float] = deque()
 
     @property
+    def busy(self) -> int:
+        return len(self.under_way) - self.suspects.slotless
+
+    @property
     def free_slots(self) -> int:
-        return self.slots - len(self.under_way)
+        return self.slots - self.busy
 
     @property
     def waiting(self) -> int:
@@ -145,7 +151,7 @@ class Holding:
         """How many more runs may be claimed ahead."""
         return room_to_hold(
             slots=self.slots,
-            busy=len(self.under_way),
+            busy=self.busy,
             finished_last_second=self._pace(),
             unstarted=len(self._waiting) + self._promised,
         )
@@ -154,7 +160,7 @@ class Holding:
         """How many runs to take from the queue."""
         return room_to_lease(
             slots=self.slots,
-            busy=len(self.under_way),
+            busy=self.busy,
             due=self.due,
             finished_last_second=self._pace(),
         )

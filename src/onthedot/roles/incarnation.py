@@ -109,7 +109,7 @@ class Incarnation:
         self._attempts = Attempts(bench, self._holding)
         self.worker = Worker(store, clock, member, self._holding, self._attempts, kit.lanes)
         self.worker.on_release = lambda ats: kit.tell("queue", ats)
-        member.load = lambda: (len(self._holding.under_way), self._holding.waiting)
+        member.load = lambda: (self._holding.busy, self._holding.waiting)
         hands: Hands = self.worker if "worker" in roles else NoHands()
         self.scheduler = Scheduler(store, clock, member, hands, self._unowned)
         self._finisher = Finisher(store, clock, member, self._holding, self._expect)

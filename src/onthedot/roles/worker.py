@@ -51,21 +51,33 @@ class Worker:
         self.on_release: Callable[[Iterable[Instant]], None] = lambda ats: None
         self.write_down: Callable[[], Awaitable[None]] = _nothing
         self.tally = Tally()
-        self.lanes = lanes
         self._store = store
         self._clock = clock
         self._member = member
         self._holding = holding
         self._attempts = attempts
         self._handlings = Handlings(store)
+        self._suspects = holding.suspects
+        self._lanes = lanes
+        attempts.on_room = self._has_room
         self._fresh: list[LeasedRun] = []
-        self._foreign: list[LeasedRun] = []
+        self._for_others: list[LeasedRun] = []
         self._polled_at = clock.monotonic() - POLL_S
         self._looks: set[Instant] = {clock.now()}
         self._backlog = False
         self._draining = False
 
     # What the scheduler of this node sees
+
+    @property
+    def lanes(self) -> Lanes:
+        """Without deadly functions, of which few are taken, and those of which enough wait here."""
+        if not self._suspects:
+            return self._lanes
+        return self._lanes_without(self._suspects.crowded() | self._suspects.deadly)
+
+    def _lanes_without(self, functions: set[str]) -> Lanes:
+        return Lanes(self._lanes.queues, self._lanes.functions - functions)
 
     def claiming(self, most: int) -> AbstractContextManager[int]:
         """Around a claim of at most so many runs, until they are accepted. Gives how many of them
@@ -100,6 +112,10 @@ class Worker:
         self._looks |= {at // LOOK_US * LOOK_US + LOOK_US for at in ats} or {self._clock.now()}
         self.loop.nudge()
 
+    def _has_room(self) -> None:
+        self.look()
+        self.starting.nudge()
+
     def next_look(self) -> Instant | None:
         """When unowned runs come up, as far as it was told."""
         now = self._clock.now()
@@ -119,9 +135,9 @@ class Worker:
 
     async def step(self) -> float:
         await self._load_handlings()
-        await self._give_up_foreign()
+        await self._leave_some_to_others()
         if self._member.off_the_clock:
-            await self._leave_to_others()
+            await self._leave_all_to_others()
         if not self._member.may_start():
             return MAY_NOT_START_S
         self._start_due()
@@ -151,12 +167,17 @@ class Worker:
         if self._draining:
             return
         limit = min(self._holding.free_slots, START_MAX)
+        suspects = self._suspects if self._suspects else None
         for _, run, handling, checkpoint in self._holding.take_due(self._clock.now(), limit):
-            if handling is not None:
-                self._attempts.start(run, handling, checkpoint)
-            else:
+            if handling is None:
                 # Its job was deleted and even the version forgotten while the run came to us.
                 self._attempts.end_unstarted(run, "job deleted")
+            elif suspects is not None and not suspects.room(handling.handler):
+                self._holding.accept([run])
+                self._for_others.append(run)
+                self.loop.nudge()
+            else:
+                self._attempts.start(run, handling, checkpoint)
 
     async def _load_handlings(self) -> None:
         """Before their instant, so that a start waits for no store. More may come meanwhile."""
@@ -167,7 +188,7 @@ class Worker:
     def _make_ready(self) -> None:
         """Let those be started of whose job we know how."""
         ready, self._fresh = self._handlings.match(self._fresh)
-        self._foreign += [each.run for each in ready if not self._has(each.handling)]
+        self._for_others += [each.run for each in ready if not self._has(each.handling)]
         self._holding.ready([each for each in ready if self._has(each.handling)])
         self.starting.nudge()
 
@@ -175,12 +196,12 @@ class Worker:
         """An edit may have given a queued run to a function that is not here."""
         if handling is None or not handling.handler:
             return True
-        return handling.handler in self.lanes.functions
+        return handling.handler in self._lanes.functions
 
-    async def _give_up_foreign(self) -> None:
-        """It goes back into the lane of its function, for a worker that has it."""
-        foreign, self._foreign = self._foreign, []
-        held = [self._holding.drop_waiting((run.job, run.run)) for run in foreign]
+    async def _leave_some_to_others(self) -> None:
+        """They go back into the lane of their function, for a worker that has it and has room."""
+        runs, self._for_others = self._for_others, []
+        held = [self._holding.drop_waiting((run.job, run.run)) for run in runs]
         if any(held):
             await self._release([run for run in held if run is not None])
 
@@ -194,7 +215,7 @@ class Worker:
             await self._release(late)
             self.look()
 
-    async def _leave_to_others(self) -> None:
+    async def _leave_all_to_others(self) -> None:
         """Its heartbeat goes on, so nobody would rescue what it holds and does not start."""
         waiting = self._holding.take_all_waiting()
         if waiting:
@@ -209,15 +230,21 @@ class Worker:
             return
         self._polled_at = self._clock.monotonic()
         self._looks -= asked
-        with self._holding.claiming(room):
-            leased = await self._store.runs.lease(
-                self._member.number, self.lanes, limit=room, now=now
-            )
-            self.accept(leased)
-        self.tally.leased += len(leased)
-        self._backlog = len(leased) == room
+        self._backlog = await self._lease_from(self.lanes, room)
+        if self._suspects.deadly and (few := self._suspects.deadly_room()):
+            lanes = self._lanes_without(self._suspects.crowded())
+            self._backlog |= await self._lease_from(lanes, few)
         if self._backlog:
             self.look()
+
+    async def _lease_from(self, lanes: Lanes, limit: int) -> bool:
+        """Whether there may be more."""
+        now = self._clock.now()
+        with self._holding.claiming(limit):
+            leased = await self._store.runs.lease(self._member.number, lanes, limit=limit, now=now)
+            self.accept(leased)
+        self.tally.leased += len(leased)
+        return len(leased) == limit
 
     def _pause(self) -> float:
         """Until the next thing to do: a look at the queue, a start, or a hand-back.
@@ -225,7 +252,7 @@ class Worker:
         The look is counted from the last one: what is done meanwhile does not put it off. Without
         room there is none, and whoever makes room nudges.
         """
-        if self._fresh:
+        if self._fresh or self._for_others:
             return 0.0
         now = self._clock.now()
         full = self._holding.free_slots <= 0

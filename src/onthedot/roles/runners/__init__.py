@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Set
 from typing import NamedTuple, Protocol
 
 from onthedot.core.instants import Instant
@@ -21,8 +21,19 @@ def _unheard(run: LeasedRun, said: Said) -> None: ...
 class Turns(Protocol):
     """For a call that is not made at once, because it must wait for a runner process."""
 
+    @property
+    def deadly(self) -> Set[str]:
+        """Functions that are called alone, since they kill their runners."""
+        ...
+
     def waits(self, run: LeasedRun) -> None:
         """It may do so for as long as it may take."""
+        ...
+
+    def suspected(self, run: LeasedRun, *, killed: bool) -> None:
+        """It waits to be called alone, after other suspects. `killed`: it was alone in the runner
+        that died.
+        """
         ...
 
     async def may_begin(self, run: LeasedRun) -> bool:
@@ -33,7 +44,11 @@ class Turns(Protocol):
 
 
 class _AnyTime:
+    deadly: Set[str] = frozenset()
+
     def waits(self, run: LeasedRun) -> None: ...
+
+    def suspected(self, run: LeasedRun, *, killed: bool) -> None: ...
 
     async def may_begin(self, run: LeasedRun) -> bool:
         return True

@@ -3,7 +3,8 @@
 A function that holds the interpreter, leaks or crashes costs its neighbours in that runner a second
 start, and nobody a lease. When a runner dies, whoever was in it is a suspect: suspects are called
 again one at a time, each alone in a runner, within the same attempt. One that kills three runners
-in which it is alone is quarantined. What may be started at most once is not called again.
+in which it is alone is quarantined. A function that does so is called nowhere else until a call of
+it has ended by itself. What may be started at most once is not called again.
 """
 
 from __future__ import annotations
@@ -131,11 +132,15 @@ class FunctionRunner:
 
     def _assign(self, under: Under) -> None:
         """To the runner with the least to do, one that answers if there is such; if there is none,
-        it waits for the next.
+        it waits for the next. What kills its runners goes to none that others are in.
         """
-        children = self._children
-        if not children:
-            under.call.turns.waits(under.call.run)
+        children, turns = self._children, under.call.turns
+        if turns.deadly and under.begin.function in turns.deadly:
+            turns.suspected(under.call.run, killed=False)
+            self._suspects.append(under)
+            self._try_next()
+        elif not children:
+            turns.waits(under.call.run)
             self._unassigned.append(under)
         else:
             self._give(under, children[0] if len(children) == 1 else min(children, key=_load))
@@ -258,11 +263,11 @@ class FunctionRunner:
             self._end(under, Result(error=f"its process {child.how_it_died}"))
             return
         under.deaths += alone
+        under.call.turns.suspected(under.call.run, killed=alone)
         if under.deaths >= DEATHS_MAX:
             error = f"quarantined: its runner process {child.how_it_died}, {DEATHS_MAX} times"
             self._end(under, Result(error=error, retryable=False))
             return
-        under.call.turns.waits(under.call.run)
         self._suspects.append(under)
 
     async def _has_its_turn(self, under: Under) -> bool:
