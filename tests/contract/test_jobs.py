@@ -328,3 +328,16 @@ async def test_many_jobs_are_made_all_or_none(store, clock):
 
 async def test_no_jobs_are_made_of_nothing(store, clock):
     assert await store.jobs.create_many([], now=clock.now()) == []
+
+
+async def test_a_schedule_of_jobs_that_were_refused_is_none_that_others_could_share(store, clock):
+    node = await a_node(store, clock)
+    definition = a_definition(schedule=every(10))
+    with pytest.raises(KeyTaken):
+        await store.jobs.create_many([definition._replace(key="one")] * 2, now=clock.now())
+
+    await store.jobs.create_many([definition], now=clock.now())
+    await store.jobs.create_many([definition], now=clock.now())
+    clock.advance(10 * SECOND)
+
+    assert len(await claim(store, clock, node)) == 2

@@ -13,7 +13,7 @@ from onthedot.core.model import Backoff, Definition, Once, Rule
 from onthedot.core.schedules import Cron, Every, Repeat, Step
 from onthedot.core.states import Status, is_over
 from onthedot.store.codec import (
-    _KEPT,
+    _UNSAID,
     RETRIED,
     STATUS_CODES,
     STATUS_OF_CODE,
@@ -133,7 +133,7 @@ def test_the_payload_is_kept_apart_from_the_definition(definition):
 
 
 def test_every_field_of_a_definition_but_the_payload_is_kept():
-    assert set(_KEPT) == {*Definition._fields} - {"payload"}
+    assert {"name", *_UNSAID} == {*Definition._fields} - {"payload"}
 
 
 def test_what_a_text_leaves_unsaid_has_one_meaning_for_ever():

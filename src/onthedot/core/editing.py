@@ -85,16 +85,8 @@ def create(number: int, definition: Definition, *, now: Instant) -> Change:
     """A new job: version 1, anchored at its creation."""
     anchor = anchor_of(definition, now)
     definition = limited(definition, anchor, now)
-    job = Job(
-        id=number,
-        version=1,
-        definition=definition,
-        anchor=anchor,
-        since=now,
-        created_at=now,
-        updated_at=now,
-        skipping_from=now if definition.paused else None,
-    )
+    skipping_from = now if definition.paused else None
+    job = Job(number, 1, definition, anchor, now, now, now, skipping_from)
     if isinstance(definition.schedule, FixedDelay):
         chain = first_chain(job, now)
         return Change(job._replace(link=chain.due), cut=now, run=link_of(chain), chain=chain)

@@ -53,8 +53,7 @@ def is_occurrence(run: int) -> bool:
 Schedule = Recurring | Once | FixedDelay | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Backoff:
+class Backoff(NamedTuple):
     """How long a failed attempt waits: `initial_us` × `factor` per attempt, at most `max_us`."""
 
     initial_us: int = SECOND
@@ -202,13 +201,14 @@ def timetable(definition: Definition) -> Timetable | None:
     """When a recurring job is due: its schedule, as its calendar allows it, between its first and
     its last instant. When one with a fixed delay is due nobody can tell.
     """
-    if definition.schedule is None or isinstance(definition.schedule, Once | FixedDelay):
+    schedule = definition.schedule
+    if schedule is None or isinstance(schedule, (Once, FixedDelay)):
         return None
-    schedule = allowed_of(definition) or definition.schedule
+    allowed = schedule if definition.calendar is None else allowed_of(definition) or schedule
     start, ends = definition.start_at, (definition.end_at, definition.last_at)
     if start is None and ends == (None, None):
-        return schedule
-    return Within(schedule, start, min((end for end in ends if end is not None), default=None))
+        return allowed
+    return Within(allowed, start, min((end for end in ends if end is not None), default=None))
 
 
 def allowed_of(definition: Definition) -> Allowed | None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import compress
-from operator import attrgetter, ne
+from operator import ne
 from types import MappingProxyType
 from typing import Any
 
@@ -71,9 +71,8 @@ _UNSAID: Mapping[str, Any] = MappingProxyType(
 defaults of the API change one day.
 """
 
-_KEPT = ("name", *_UNSAID)
-_kept_values = attrgetter(*_KEPT)
-_unsaid_values = (object(), *_UNSAID.values())
+_ALWAYS_SAID = object()
+_unsaid_values = tuple(_UNSAID.get(field, _ALWAYS_SAID) for field in Definition._fields)
 
 STATUS_CODES = {
     Status.SUCCEEDED: 1,
@@ -91,8 +90,9 @@ STATUS_OF_CODE = {code: status for status, code in STATUS_CODES.items()} | {RETR
 
 def definition_text(definition: Definition) -> str:
     """A definition without its payload, which has a column of its own."""
-    values = _kept_values(definition)
-    said = dict(compress(zip(_KEPT, values, strict=False), map(ne, values, _unsaid_values)))
+    fields = zip(Definition._fields, definition, strict=False)
+    said: dict[str, Any] = dict(compress(fields, map(ne, definition, _unsaid_values)))
+    del said["payload"]
     if definition.schedule is not None:
         said["schedule"] = _schedule_spec(definition.schedule)
     if definition.calendar is not None:
@@ -104,8 +104,7 @@ def definition_text(definition: Definition) -> str:
 def definition_from(text: str, payload: str) -> Definition:
     values: dict[str, Any] = {**_UNSAID, **msgspec.json.decode(text)}
     values["schedule"] = _schedule_from(values["schedule"])
-    if not isinstance(values["backoff"], Backoff):
-        values["backoff"] = Backoff(**values["backoff"])
+    values["backoff"] = Backoff(*values["backoff"])
     values["tags"] = tuple(values["tags"])
     values["shift"] = Shift(*values["shift"])
     values["catching"] = Catching(*values["catching"])

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from onthedot.core.firing import GRAIN, Plan
 from onthedot.core.instants import MINUTE, SECOND, Instant
-from onthedot.core.model import Cut, Entry, LeasedRun, NewRun, Record, Rule
+from onthedot.core.model import Cut, Definition, Entry, LeasedRun, NewRun, Record, Rule, rule_of
 from onthedot.errors import Taken
 from onthedot.store.claims import Lessee, Peeked
 from onthedot.store.codec import STATUS_CODES, rule_from, rule_text
@@ -26,6 +26,8 @@ SPLIT_AHEAD_US = 2 * MINUTE
 RESCAN_US = SECOND
 """How often a peek begins at the oldest entry again, to find what was added behind its cursor."""
 
+KNOWN_MAX = 50_000
+"""The numbers of so many rules are remembered, and then no more: most jobs say what many say."""
 
 _PLACE = attrgetter("slot", "shard", "id")
 
@@ -263,6 +265,36 @@ async def record_ranges(db: Connection, records: Sequence[Record], now: Instant)
             [record.count for record in records],
             [record.reason for record in records],
         )
+
+
+class KnownRules:
+    """The numbers of rules that are in the database for good: none changes, none is deleted."""
+
+    def __init__(self) -> None:
+        self._known: dict[Rule, int] = {}
+
+    async def numbers(
+        self, db: Connection, rules: Sequence[Rule | None]
+    ) -> tuple[list[int | None], dict[Rule, int]]:
+        """The number of each (None: there is no rule), and which of them had to be asked for."""
+        numbers = [None if rule is None else self._known.get(rule) for rule in rules]
+        each = zip(rules, numbers, strict=True)
+        asked = {rule for rule, number in each if number is None and rule is not None}
+        if not asked:
+            return numbers, {}
+        found = await intern_rules(db, asked)
+        each = zip(rules, numbers, strict=True)
+        return [found.get(rule) if rule in asked else number for rule, number in each], found
+
+    def keep(self, found: dict[Rule, int]) -> None:
+        """To be told only once the transaction that asked for them has been committed."""
+        if len(self._known) < KNOWN_MAX:
+            self._known.update(found)
+
+
+async def rule_number(db: Connection, definition: Definition) -> int | None:
+    rule = rule_of(definition)
+    return None if rule is None else (await intern_rules(db, [rule]))[rule]
 
 
 async def intern_rules(db: Connection, rules: Iterable[Rule]) -> dict[Rule, int]:

@@ -20,6 +20,7 @@ from onthedot.core.model import (
     Job,
     NewRun,
     Once,
+    Rule,
     lane_of,
     occurrence,
     rule_of,
@@ -31,7 +32,7 @@ from onthedot.store.changing import Unchanged, unless_unchanged
 from onthedot.store.codec import definition_text, handling_from
 from onthedot.store.postgres.calendars import use
 from onthedot.store.postgres.chains import keep_chain, lock_chain
-from onthedot.store.postgres.clock import Clock, intern_rules, put_entries, record_ranges
+from onthedot.store.postgres.clock import Clock, KnownRules, put_entries, record_ranges, rule_number
 from onthedot.store.postgres.database import Connection, Database
 from onthedot.store.postgres.gathering import Gathering
 from onthedot.store.postgres.statements import SQL
@@ -51,6 +52,7 @@ class Jobs:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
+        self._rules = KnownRules()
         self._creating = Gathering(self._create_group)
 
     async def create(
@@ -70,13 +72,18 @@ class Jobs:
 
     async def create_many(self, definitions: Sequence[Definition], *, now: Instant) -> list[int]:
         try:
-            made = await self._database.transaction(
-                lambda db: _create_many(db, [(each, now) for each in definitions])
-            )
+            made = await self._create_all([(each, now) for each in definitions])
         except asyncpg.UniqueViolationError:
             raise key_taken("of one of them", None) from None
         self._clock.rescan()
         return [job.id for job in made]
+
+    async def _create_all(self, asked: Sequence[tuple[Definition, Instant]]) -> list[Job]:
+        made, found = await self._database.transaction(
+            lambda db: _create_many(db, asked, self._rules)
+        )
+        self._rules.keep(found)
+        return made
 
     async def change(
         self,
@@ -165,7 +172,7 @@ class Jobs:
 
     async def _create_group(self, asked: Sequence[tuple[Definition, Instant]]) -> list[Job]:
         if len(asked) > 1:
-            return await self._database.transaction(lambda db: _create_many(db, asked))
+            return await self._create_all(asked)
         [(definition, now)] = asked
         made = await self._database.transaction(lambda db: _create(db, definition, now, None))
         assert made.job is not None, "without a receipt there is nothing to repeat"
@@ -212,7 +219,7 @@ async def _create(
     change = editing.create(number, definition, now=now)
     job = change.job
     assert job is not None
-    rule = await _rule_number(db, job)
+    rule = await rule_number(db, job.definition)
     await db.execute(SQL["jobs.insert"], *_row(job, rule, change.entry is not None))
     await _place(db, job, change, rule)
     await use(db, number, None, definition)
@@ -220,25 +227,27 @@ async def _create(
     return Made(job=job)
 
 
-async def _create_many(db: Connection, asked: Sequence[tuple[Definition, Instant]]) -> list[Job]:
-    """The rows by COPY, the entries packed in one statement: a few microseconds a job."""
+async def _create_many(
+    db: Connection, asked: Sequence[tuple[Definition, Instant]], known: KnownRules
+) -> tuple[list[Job], dict[Rule, int]]:
+    """The rows by COPY, the entries packed in one statement: a few microseconds a job. Also returns
+    the rules that were not known before.
+    """
     if not asked:
-        return []
-    numbers = [row[0] for row in await db.fetch(SQL["jobs.next_numbers"], len(asked))]
+        return [], {}
+    numbers = await db.fetchval(SQL["jobs.next_numbers"], len(asked))
     await db.execute(SQL["jobs.lock_shards"])
     changes = [
         editing.create(number, definition, now=now)
         for number, (definition, now) in zip(numbers, asked, strict=True)
     ]
     jobs = [change.job for change in changes if change.job is not None]
-    wanted = [rule_of(job.definition) for job in jobs]
-    rules = await intern_rules(db, {rule for rule in wanted if rule is not None})
+    rules, found = await known.numbers(db, [rule_of(job.definition) for job in jobs])
     rows: list[tuple[Any, ...]] = []
     entries: list[Entry] = []
     runs: list[NewRun] = []
     chains: list[Chain] = []
-    for job, change, needed in zip(jobs, changes, wanted, strict=True):
-        rule = None if needed is None else rules[needed]
+    for job, change, rule in zip(jobs, changes, rules, strict=True):
         rows.append(_row(job, rule, change.entry is not None))
         if change.entry is not None and rule is not None:
             entries.append(Entry(job.shard, change.entry, job.id, 1, rule))
@@ -255,7 +264,7 @@ async def _create_many(db: Connection, asked: Sequence[tuple[Definition, Instant
     for job in jobs:
         if job.definition.calendar is not None:
             await use(db, job.id, None, job.definition)
-    return jobs
+    return jobs, found
 
 
 async def _change(
@@ -291,7 +300,7 @@ async def carry_out(
         await db.execute(SQL["jobs.end_runs"], number, now)
         await db.execute(SQL["jobs.delete"], [number])
         return None
-    rule = await _rule_number(db, change.job)
+    rule = await rule_number(db, change.job.definition)
     await db.execute(SQL["jobs.update"], *_row(change.job, rule, change.entry is not None))
     if lane_of(change.job.definition) != lane_of(old.definition):
         for statement in ("jobs.move_live", "jobs.move_waiting"):
@@ -354,11 +363,6 @@ async def is_taken(db: Connection, job: int, run: int) -> bool:
 
 async def _insert_waiting(db: Connection, run: NewRun) -> None:
     await db.execute(SQL["runs.insert_waiting"], *run)
-
-
-async def _rule_number(db: Connection, job: Job) -> int | None:
-    rule = rule_of(job.definition)
-    return None if rule is None else (await intern_rules(db, [rule]))[rule]
 
 
 # In the order of the statements `jobs.insert` and `jobs.update`.

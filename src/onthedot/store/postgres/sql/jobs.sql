@@ -137,7 +137,7 @@ where job = $1
 -- name: jobs.next_numbers
 -- why: materialized, or the name would be looked up for every number
 with s as materialized (select pg_get_serial_sequence('job', 'id')::regclass as seq)
-select nextval(s.seq)
+select array_agg(nextval(s.seq))
 from s, generate_series(1, $1)
 
 -- name: jobs.lock_shards
