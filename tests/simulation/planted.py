@@ -186,8 +186,11 @@ LEASES = (
         ),
         (
             RUNS_SQL,
-            "where r.owner = :node and r.fence = o.value ->> 3 and r.attempt = o.value ->> 2\n",
-            "where :node = :node\n",
+            (
+                "where r.owner = (select node from given) and r.fence = o.fence and"
+                " r.attempt = o.attempt\n"
+            ),
+            "where true\n",
         ),
         (
             RUNS,

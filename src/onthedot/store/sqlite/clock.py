@@ -12,7 +12,8 @@ from onthedot.core.model import Cut, Entry, LeasedRun, NewRun, Rule
 from onthedot.errors import Taken
 from onthedot.store.claims import Lessee, Peeked
 from onthedot.store.codec import rule_from, rule_text
-from onthedot.store.sqlite.database import Database, as_json
+from onthedot.store.sqlite.database import Database
+from onthedot.store.sqlite.many import execute_many
 from onthedot.store.sqlite.nodes import require_alive
 from onthedot.store.sqlite.outcomes import is_taken, record_ranges
 from onthedot.store.sqlite.statements import SQL
@@ -97,7 +98,7 @@ def _advance(db: sqlite3.Connection, plan: Plan) -> None:
         if due is not None
     ]
     gone = [entry[:4] for entry, due in zip(plan.taken, plan.nexts, strict=True) if due is None]
-    found = db.execute(SQL["clock.move"], (as_json(moves),)).rowcount if moves else 0
+    found = execute_many(db, SQL["clock.move"], moves)
     found += db.executemany(SQL["clock.take"], gone).rowcount if gone else 0
     if found != len(plan.taken):
         raise Taken("another scheduler took some of these entries")
@@ -116,10 +117,8 @@ def _insert_runs(db: sqlite3.Connection, plan: Plan, lessee: Lessee) -> list[Lea
     ]
     mine, rest = lessee.share(made)
     for runs, fence, owner in ((mine, 1, lessee.node), (rest, 0, None)):
-        if runs:
-            values = {"runs": as_json(runs), "fence": fence, "owner": owner}
-            db.execute(SQL["runs.insert_claimed"], values)
-    return [LeasedRun(*run[:7], 1, 0, 1, run.payload) for run in mine]
+        execute_many(db, SQL["runs.insert_claimed"], [run[:7] for run in runs], (fence, owner))
+    return [LeasedRun._make((*run[:7], 1, 0, 1, None)) for run in mine]
 
 
 def _row(run: NewRun, fence: int) -> tuple[object, ...]:

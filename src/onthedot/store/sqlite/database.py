@@ -25,6 +25,8 @@ Verb = Callable[[sqlite3.Connection], T]
 
 GROUP_MAX = 256
 READERS = 2
+STATEMENTS_MAX = 512
+"""Kept prepared by a connection: more than there are."""
 VERSION_MIN = (3, 37, 0)
 
 
@@ -47,7 +49,9 @@ def connect(path: str, *, read_only: bool = False) -> sqlite3.Connection:
             hint="Use a Python that comes with a newer SQLite, for example from python.org.",
         )
     try:
-        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(
+            path, isolation_level=None, check_same_thread=False, cached_statements=STATEMENTS_MAX
+        )
         for pragma in _PRAGMAS_READ if read_only else _PRAGMAS_WRITE:
             connection.execute(f"pragma {pragma}")
     except sqlite3.Error as error:

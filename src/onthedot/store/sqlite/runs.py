@@ -23,8 +23,9 @@ from onthedot.store.codec import RETRIED, STATUS_CODES, STATUS_OF_CODE
 from onthedot.store.refusals import no_such_run, run_over
 from onthedot.store.sqlite.chains import go_on, links_among
 from onthedot.store.sqlite.completing import complete, query
-from onthedot.store.sqlite.database import Database, as_json
+from onthedot.store.sqlite.database import Database
 from onthedot.store.sqlite.enqueueing import enqueue
+from onthedot.store.sqlite.many import execute_many
 from onthedot.store.sqlite.nodes import require_alive
 from onthedot.store.sqlite.outbox import note_failures
 from onthedot.store.sqlite.outcomes import Held, end_unstarted, is_taken, lose, signal_for
@@ -223,14 +224,21 @@ def _finish_plainly(db: sqlite3.Connection, node: int, outcomes: Sequence[Outcom
     if not outcomes:
         return Finished()
     last = db.execute(SQL["runs.last_recorded"]).fetchone()
-    values = {"outcomes": as_json(outcomes), "node": node}
-    accepted = db.execute(SQL["runs.finish_plainly"], values).rowcount
+    rows = [_end_row(outcome) for outcome in outcomes]
+    accepted = execute_many(db, SQL["runs.finish_plainly"], rows, (node,))
     db.execute(SQL["runs.leave_finished"], last)
     if accepted == len(outcomes):
         return Finished(accepted, 0, 0, None)
     # Those that were accepted are in history by now, too.
     repeated = sum(_is_recorded(db, outcome) for outcome in outcomes) - accepted
     return Finished(accepted, repeated, len(outcomes) - accepted - repeated, None)
+
+
+def _end_row(outcome: Outcome) -> tuple[object, ...]:
+    said = outcome[7:10]
+    if said == (None, None, None):
+        return (*outcome[:4], *outcome[5:7], 0, 0, 0)
+    return (*outcome[:4], *outcome[5:7], *(0 if text is None else text for text in said))
 
 
 def _finish_singly(

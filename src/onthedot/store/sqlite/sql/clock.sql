@@ -30,14 +30,14 @@ delete from clock
 where shard = ? and due = ? and job = ? and version = ?
 
 -- name: clock.move
--- why: one statement for a whole claim. Row by row the writer would have to wait for the interpreter,
--- which the event loop has, before each of them. `or fail`: the verb is rolled back as a whole anyway;
--- a statement that may be undone alone keeps a copy of every page that it touches
+-- why: many rows at once (many.py). `or fail`: the verb is rolled back as a whole anyway; a statement that
+-- may be undone alone keeps a copy of every page that it touches
 update or fail clock
 set due = x.next
 from (
-  select value ->> 0 as shard, value ->> 1 as due, value ->> 2 as job, value ->> 3 as version, value ->> 4 as next
-  from json_each(?)
+  with x (shard, due, job, version, next) as (values (?, ?, ?, ?, ?))
+  select shard, due, job, version, next
+  from x
 ) as x
 where clock.shard = x.shard and clock.due = x.due and clock.job = x.job and clock.version = x.version
 

@@ -3,11 +3,12 @@ insert into run (job, run, version, lane, priority, due, at, attempt, rescues, f
 values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: runs.insert_claimed
--- why: one statement for a whole claim, as clock.move
-insert or fail into run (job, run, version, lane, priority, due, at, attempt, rescues, fence, payload, expires, owner)
-select value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, 1, 0, :fence,
-  value ->> 7, value ->> 8, :owner
-from json_each(:runs)
+-- why: many rows at once, as clock.move. Occurrences have the payload of their job, and do not expire
+insert or fail into run (job, run, version, lane, priority, due, at, attempt, rescues, fence, owner)
+with given (fence, owner) as (select ?, ?),
+x (job, run, version, lane, priority, due, at) as (values (?, ?, ?, ?, ?, ?, ?))
+select job, run, version, lane, priority, due, at, 1, 0, (select fence from given), (select owner from given)
+from x
 
 -- name: runs.insert_waiting
 insert into waiting (job, run, version, lane, priority, due, at, attempt, rescues, fence, payload, expires)
@@ -90,15 +91,17 @@ where job = :job and run = :run and owner = :node and fence = :fence and attempt
 returning version, lane, priority, due, rescues, payload
 
 -- name: runs.finish_plainly
--- why: together with the delete below the same check, for successes by the thousand, in one statement as
--- clock.move. The conflict is with the same outcome, given twice
+-- why: together with the delete below the same check, for successes by the thousand, many at once as
+-- clock.move. The conflict is with the same outcome, given twice. 0 stands for null, which is slow to bind
 insert or fail into history (job, run, attempt, fence, version, status, due, started, finished, node, rescues,
   error, output, reason)
-select r.job, r.run, r.attempt, r.fence, r.version, 1, r.due, o.value ->> 5, o.value ->> 6, r.owner, r.rescues,
-  o.value ->> 7, o.value ->> 8, o.value ->> 9
-from json_each(:outcomes) as o
-cross join run as r on r.job = o.value ->> 0 and r.run = o.value ->> 1
-where r.owner = :node and r.fence = o.value ->> 3 and r.attempt = o.value ->> 2
+with given (node) as (select ?),
+o (job, run, attempt, fence, started, finished, error, output, reason) as (values (?, ?, ?, ?, ?, ?, ?, ?, ?))
+select r.job, r.run, r.attempt, r.fence, r.version, 1, r.due, o.started, o.finished, r.owner, r.rescues,
+  nullif(o.error, 0), nullif(o.output, 0), nullif(o.reason, 0)
+from o
+cross join run as r on r.job = o.job and r.run = o.run
+where r.owner = (select node from given) and r.fence = o.fence and r.attempt = o.attempt
 on conflict (job, run, attempt) do nothing
 
 -- name: runs.last_recorded
