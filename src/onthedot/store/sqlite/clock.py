@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
+from typing import Final
+
+import msgspec
 
 from onthedot.core.firing import Plan
 from onthedot.core.instants import Instant
@@ -12,11 +16,14 @@ from onthedot.core.model import Cut, Entry, LeasedRun, NewRun, Rule
 from onthedot.errors import Taken
 from onthedot.store.claims import Lessee, Peeked
 from onthedot.store.codec import rule_from, rule_text
-from onthedot.store.sqlite.database import Database
+from onthedot.store.sqlite.database import Database, as_json
 from onthedot.store.sqlite.many import execute_many
 from onthedot.store.sqlite.nodes import require_alive
 from onthedot.store.sqlite.outcomes import is_taken, record_ranges
 from onthedot.store.sqlite.statements import SQL
+
+_HEADS: Final = msgspec.json.Decoder(list[list[Entry]])
+_SPECS: Final = msgspec.json.Decoder(list[tuple[int, str]])
 
 
 class Clock:
@@ -40,19 +47,18 @@ class Clock:
 
 
 def _peek(db: sqlite3.Connection, shards: frozenset[int], until: Instant, limit: int) -> Peeked:
-    each = max(1, limit // max(1, len(shards)))
-    entries: list[Entry] = []
-    more = waiting = False
-    for shard in sorted(shards):
-        bounds = {"shard": shard, "until": until, "limit": each}
-        rows = db.execute(SQL["clock.peek"], bounds).fetchall()
-        more = more or len(rows) == each
-        waiting = waiting or bool(db.execute(SQL["clock.is_waiting"], bounds).fetchone()[0])
-        entries.extend(map(Entry._make, rows))
+    if not shards:
+        return Peeked([], [], False, False)
+    each = max(1, limit // len(shards))
+    bounds = {"shards": as_json(sorted(shards)), "until": until, "limit": each}
+    heads, waiting, has_cuts = db.execute(SQL["clock.peek"], bounds).fetchone()
+    by_shard = _HEADS.decode(heads)
+    entries = list(chain.from_iterable(by_shard))
+    more = any(len(head) == each for head in by_shard)
     if len(entries) > limit:
         # The oldest go first whatever their shard, so every shard gets its turn.
         entries, more = sorted(entries, key=lambda entry: entry.due)[:limit], True
-    return Peeked(entries, _cuts_of(db, entries), more, waiting)
+    return Peeked(entries, _cuts_of(db, entries) if has_cuts else [], more, bool(waiting))
 
 
 def _has_free(db: sqlite3.Connection, until: Instant) -> bool:
@@ -60,8 +66,6 @@ def _has_free(db: sqlite3.Connection, until: Instant) -> bool:
 
 
 def _cuts_of(db: sqlite3.Connection, entries: Sequence[Entry]) -> list[Cut]:
-    if not db.execute(SQL["clock.any_cut"]).fetchone()[0]:
-        return []
     found = []
     for entry in entries:
         row = db.execute(SQL["clock.cut_of"], (entry.job, entry.version)).fetchone()
@@ -73,8 +77,7 @@ def _cuts_of(db: sqlite3.Connection, entries: Sequence[Entry]) -> list[Cut]:
 
 def _fire(db: sqlite3.Connection, plan: Plan, lessee: Lessee, now: Instant) -> list[LeasedRun]:
     require_alive(db, lessee.node)
-    for shard in sorted({entry.shard for entry in plan.taken}):
-        db.execute(SQL["clock.raise_horizon"], {"shard": shard, "until": plan.until})
+    raise_horizon(db, {entry.shard for entry in plan.taken}, plan.until)
     _advance(db, plan)
     leased = _insert_runs(db, plan, lessee)
     waiting = [_row(run, 0) for run in plan.later if not is_taken(db, run.job, run.run)]
@@ -86,6 +89,11 @@ def _fire(db: sqlite3.Connection, plan: Plan, lessee: Lessee, now: Instant) -> l
         [(e.job, e.version, e.due, e.rule, why, now) for e, why in plan.broken],
     )
     return leased
+
+
+def raise_horizon(db: sqlite3.Connection, shards: Iterable[int], until: Instant) -> None:
+    bounds = {"shards": as_json(list(shards)), "until": until}
+    db.execute(SQL["clock.raise_horizon"], bounds)
 
 
 def _advance(db: sqlite3.Connection, plan: Plan) -> None:
@@ -102,9 +110,10 @@ def _advance(db: sqlite3.Connection, plan: Plan) -> None:
     found += db.executemany(SQL["clock.take"], gone).rowcount if gone else 0
     if found != len(plan.taken):
         raise Taken("another scheduler took some of these entries")
-    known = set(plan.cuts)
-    if any(cut not in known for cut in _cuts_of(db, plan.taken)):
-        raise Taken("a job was changed after its entry had been read")
+    if db.execute(SQL["clock.any_cut"]).fetchone()[0]:
+        known = set(plan.cuts)
+        if any(cut not in known for cut in _cuts_of(db, plan.taken)):
+            raise Taken("a job was changed after its entry had been read")
     db.executemany(SQL["clock.close_cut"], plan.closed)
 
 
@@ -127,12 +136,10 @@ def _row(run: NewRun, fence: int) -> tuple[object, ...]:
 
 def _rules(db: sqlite3.Connection, ids: Sequence[int]) -> dict[int, Rule]:
     found = {}
-    for number in ids:
-        row = db.execute(SQL["clock.rule_spec"], (number,)).fetchone()
-        if row is None:
-            continue
+    (specs,) = db.execute(SQL["clock.rule_specs"], (as_json(ids),)).fetchone()
+    for number, spec in _SPECS.decode(specs):
         try:
-            found[number] = rule_from(row[1])
+            found[number] = rule_from(spec)
         except (ValueError, TypeError, KeyError):
             continue  # its entries are set aside by the plan, which says so
     return found

@@ -22,6 +22,7 @@ from onthedot.store.claims import Finished, Lessee, Promoted
 from onthedot.store.codec import RETRIED, STATUS_CODES, STATUS_OF_CODE
 from onthedot.store.refusals import no_such_run, run_over
 from onthedot.store.sqlite.chains import go_on, links_among
+from onthedot.store.sqlite.clock import raise_horizon
 from onthedot.store.sqlite.completing import complete, query
 from onthedot.store.sqlite.database import Database
 from onthedot.store.sqlite.enqueueing import enqueue
@@ -159,8 +160,7 @@ def _promote(
             if is_taken(db, row.job, row.run):
                 continue
             # An edit must know that this instant is claimed, as it does of those in the clock.
-            bounds = {"shard": shard_of(row.job), "until": row.at}
-            db.execute(SQL["clock.raise_horizon"], bounds)
+            raise_horizon(db, [shard_of(row.job)], row.at)
         current = db.execute(SQL["runs.job_of"], (row.job,)).fetchone()
         version, lane, _ = current or (row.version, row.lane, row.priority)
         takes = len(leased) < lessee.own and lessee.takes(lane)

@@ -1,13 +1,23 @@
 -- name: clock.peek
--- why: the key order is (shard, due), so this reads the head of one shard and nothing else
-select shard, due, job, version, rule
-from clock
-where shard = :shard and due <= :until
-order by due, job, version
-limit :limit
-
--- name: clock.is_waiting
-select exists (select 1 from waiting where job % 16 = :shard and at <= :until)
+-- why: one row for all shards. For each row the reader would have to wait for the interpreter, which the
+-- event loop has. The key order is (shard, due), so this reads the heads of these shards and nothing else
+select '[' || group_concat(entries) || ']', max(is_waiting), exists (select 1 from cut)
+from (
+  select
+    (
+      select json_group_array(json_array(shard, due, job, version, rule))
+      from (
+        select shard, due, job, version, rule
+        from clock
+        where shard = s.id and due <= :until
+        order by due, job, version
+        limit :limit
+      )
+    ) as entries,
+    exists (select 1 from waiting where job % 16 = s.id and at <= :until) as is_waiting
+  from shard s
+  where s.id in (select value from json_each(:shards))
+)
 
 -- name: clock.has_free
 select exists (select 1 from run where owner is null and at <= ?)
@@ -23,7 +33,7 @@ where job = ? and version = ?
 -- name: clock.raise_horizon
 update shard
 set horizon = max(horizon, :until)
-where id = :shard
+where id in (select value from json_each(:shards))
 
 -- name: clock.take
 delete from clock
@@ -58,10 +68,11 @@ where id = ? and version = ?
 insert or replace into aside (job, version, due, rule, why, set_aside_at)
 values (?, ?, ?, ?, ?, ?)
 
--- name: clock.rule_spec
-select id, spec
+-- name: clock.rule_specs
+-- why: one row for all of them, as clock.peek
+select json_group_array(json_array(id, spec))
 from rule
-where id = ?
+where id in (select value from json_each(?))
 
 -- name: clock.intern_rule
 insert into rule (spec)
