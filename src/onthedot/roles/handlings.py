@@ -13,12 +13,15 @@ from onthedot.roles.holding import Ready, ref
 from onthedot.store.contract import Store
 
 REMEMBERED_MAX = 200_000
+ALIKE_MAX = 10_000
+"""Many jobs are executed alike: such ways are kept once."""
 
 
 class Handlings:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._known: dict[tuple[int, int], Handling | None] = {}
+        self._alike: dict[Handling, Handling] = {}
         self._checkpoints: dict[RunRef, str | None] = {}
 
     async def load(self, runs: Sequence[LeasedRun]) -> None:
@@ -26,11 +29,18 @@ class Handlings:
         refs = dict.fromkeys(VersionRef(run.job, run.version) for run in runs)
         missing = [ref for ref in refs if ref not in self._known]
         found = await self._store.jobs.handlings(missing) if missing else {}
-        self._known |= {ref: found.get(ref) for ref in missing}
+        self._known |= {ref: self._shared(found.get(ref)) for ref in missing}
         again = [run for run in runs if run.fence > 1 and _may_have_left_something(run)]
         if again:
             left = await self._store.notes.checkpoints([(run.job, run.run) for run in again])
             self._checkpoints |= {ref(run): left.get((run.job, run.run)) for run in again}
+
+    def _shared(self, handling: Handling | None) -> Handling | None:
+        if handling is None:
+            return None
+        if len(self._alike) < ALIKE_MAX:
+            return self._alike.setdefault(handling, handling)
+        return self._alike.get(handling, handling)
 
     def match(self, runs: Iterable[LeasedRun]) -> tuple[list[Ready], list[LeasedRun]]:
         """Those that can be executed, since it is known how, and the others."""

@@ -26,7 +26,7 @@ SPLIT_AHEAD_US = 2 * MINUTE
 RESCAN_US = SECOND
 """How often a peek begins at the oldest entry again, to find what was added behind its cursor."""
 
-KNOWN_MAX = 50_000
+KNOWN_MAX = 10_000
 """The numbers of so many rules are remembered, and then no more: most jobs say what many say."""
 
 _PLACE = attrgetter("slot", "shard", "id")
