@@ -105,19 +105,16 @@ async def test_after_a_pause_it_serves_again():
     assert [await gathering.ask(number) for number in (1, 2)] == [2, 4]
 
 
-async def test_it_tells_when_nobody_asks_any_more_even_if_who_asked_has_gone():
-    server, idle = Server(), asyncio.Event()
-    gathering = Gathering(server.serve, idle.set)
+async def test_it_is_idle_as_soon_as_the_last_has_his_answer():
+    server = Server()
+    gathering = Gathering(server.serve)
 
     first = asyncio.create_task(gathering.ask(1))
     await server.begun.wait()
+    assert not gathering.is_idle
     last = asyncio.create_task(gathering.ask(2))
-    await asyncio.sleep(0)
-    first.cancel()
-    last.cancel()
-    await asyncio.wait([first, last])
-    assert not idle.is_set()
-
     server.go.set()
-    await asyncio.wait_for(idle.wait(), 5)
-    assert server.groups == [[1], [2]]
+
+    await first
+    await last
+    assert gathering.is_idle

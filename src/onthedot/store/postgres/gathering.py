@@ -21,19 +21,17 @@ GROUP_MAX = 100
 
 
 class Gathering(Generic[Asked, Answer]):
-    """`serve` answers a group, all or none, in the order given. `on_idle` is told when nobody asks
-    any more, and nobody is being served.
-    """
+    """`serve` answers a group, all or none, in the order given."""
 
-    def __init__(
-        self,
-        serve: Callable[[Sequence[Asked]], Awaitable[Sequence[Answer]]],
-        on_idle: Callable[[], object] = lambda: None,
-    ) -> None:
+    def __init__(self, serve: Callable[[Sequence[Asked]], Awaitable[Sequence[Answer]]]) -> None:
         self._serve = serve
-        self._on_idle = on_idle
         self._waiting: deque[tuple[Asked, asyncio.Future[Answer]]] = deque()
         self._serving: asyncio.Task[None] | None = None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody asks, and nobody is being served."""
+        return self._serving is None
 
     async def ask(self, asked: Asked) -> Answer:
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
@@ -49,7 +47,6 @@ class Gathering(Generic[Asked, Answer]):
                 await self._serve_group([self._waiting.popleft() for _ in range(count)])
         finally:
             self._serving = None
-            self._on_idle()
 
     async def _serve_group(self, group: list[tuple[Asked, asyncio.Future[Answer]]]) -> None:
         """Of a group that is refused for what is in it, each is served alone."""

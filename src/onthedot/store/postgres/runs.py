@@ -62,9 +62,12 @@ class Runs:
         # By job, so that nobody waits for a job that somebody else has locked.
         gathering = self._asking.get(job)
         if gathering is None:
-            serve, on_idle = partial(self._enqueue_group, job), partial(self._asking.pop, job)
-            gathering = self._asking[job] = Gathering(serve, on_idle)
-        return await gathering.ask((Asked(due, payload), now))
+            gathering = self._asking[job] = Gathering(partial(self._enqueue_group, job))
+        try:
+            return await gathering.ask((Asked(due, payload), now))
+        finally:
+            if gathering.is_idle:
+                self._asking.pop(job, None)
 
     async def _enqueue_group(
         self, job: int, group: Sequence[tuple[Asked, Instant]]
