@@ -10,7 +10,6 @@ from onthedot.core.instants import HOUR, MINUTE, SECOND
 from onthedot.core.model import NUMBER_BITS, NUMBER_MAX, created_run, is_occurrence, occurrence
 from onthedot.core.states import Status
 from onthedot.errors import NotFound
-from onthedot.store.values import Asked
 from tests.support.builders import (
     a_held_run,
     a_job,
@@ -31,11 +30,8 @@ def created_at(run: int) -> int:
     return run >> NUMBER_BITS
 
 
-async def a_full_microsecond(store, clock, job, more=0):
-    """By calls that no store may join: who asks for several gets a microsecond for each."""
-    one, now = [Asked(clock.now(), None)], clock.now()
-    calls = [store.runs.enqueue_many(job.id, one, now=now) for _ in range(NUMBER_MAX + more)]
-    return [made.run for made in await asyncio.gather(*calls)]
+async def a_full_microsecond(store, clock, job):
+    await asyncio.gather(*(a_run(store, clock, job) for _ in range(NUMBER_MAX)))
 
 
 async def test_a_run_that_is_due_is_unowned(store, clock):
@@ -54,38 +50,6 @@ async def test_a_run_that_is_due_is_unowned(store, clock):
     [run] = await lease(store, clock, node)
     assert (run.job, run.run, run.payload) == (*key, '{"to": "ü"}')
     assert (run.lane, run.priority, run.version, run.rescues) == ("mail", 2, 1, 0)
-
-
-async def test_of_runs_asked_for_at_the_same_time_each_has_its_own_payload_and_instant(
-    store, clock
-):
-    node = await a_node(store, clock)
-    job, other = await a_job(store, clock), await a_job(store, clock)
-    later = clock.now() + HOUR
-
-    asked = [(job, None, "1"), (job, later, "2"), (other, None, "3"), (job, None, None)]
-    keys = await asyncio.gather(
-        *(a_run(store, clock, whose, due=due, payload=said) for whose, due, said in asked)
-    )
-
-    assert len(set(keys)) == 4
-    held = {(run.job, run.run): run.payload for run in await lease(store, clock, node)}
-    assert held == {keys[0]: "1", keys[2]: "3", keys[3]: None}
-    assert (await view(store, clock, keys[1])).due == later
-
-
-async def test_of_runs_asked_for_at_the_same_time_only_those_of_a_missing_job_are_refused(
-    store, clock
-):
-    job = await a_job(store, clock)
-
-    def asking(number):
-        return store.runs.enqueue(number, due=clock.now(), payload=None, now=clock.now())
-
-    numbers = (job.id, 999, job.id, 999, 999)
-    said = await asyncio.gather(*map(asking, numbers), return_exceptions=True)
-
-    assert [isinstance(each, NotFound) for each in said] == [False, True, False, True, True]
 
 
 async def test_a_run_that_is_due_later_waits(store, clock):
@@ -152,8 +116,9 @@ async def test_many_runs_of_one_microsecond_have_numbers_of_their_own(store, clo
 async def test_more_runs_than_a_microsecond_has_numbers_are_all_made(store, clock):
     job = await a_job(store, clock)
 
-    numbers = {*await a_full_microsecond(store, clock, job, more=2)}
+    keys = await asyncio.gather(*(a_run(store, clock, job) for _ in range(NUMBER_MAX + 2)))
 
+    numbers = {key.run for key in keys}
     assert len(numbers) == NUMBER_MAX + 2
     assert numbers > {created_run(clock.now(), n) for n in range(1, NUMBER_MAX + 1)}
     assert not any(is_occurrence(number) for number in numbers)

@@ -103,18 +103,3 @@ async def test_after_a_pause_it_serves_again():
     gathering = Gathering(server.serve)
 
     assert [await gathering.ask(number) for number in (1, 2)] == [2, 4]
-
-
-async def test_it_is_idle_as_soon_as_the_last_has_his_answer():
-    server = Server()
-    gathering = Gathering(server.serve)
-
-    first = asyncio.create_task(gathering.ask(1))
-    await server.begun.wait()
-    assert not gathering.is_idle
-    last = asyncio.create_task(gathering.ask(2))
-    server.go.set()
-
-    await first
-    await last
-    assert gathering.is_idle

@@ -28,11 +28,6 @@ class Gathering(Generic[Asked, Answer]):
         self._waiting: deque[tuple[Asked, asyncio.Future[Answer]]] = deque()
         self._serving: asyncio.Task[None] | None = None
 
-    @property
-    def is_idle(self) -> bool:
-        """Whether nobody asks, and nobody is being served."""
-        return self._serving is None
-
     async def ask(self, asked: Asked) -> Answer:
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting.append((asked, answer))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 from onthedot.core.instants import Instant
 from onthedot.core.model import Lanes, LeasedRun, Outcome, RunRef
@@ -12,7 +11,6 @@ from onthedot.store.claims import Finished, Lessee, Promoted
 from onthedot.store.codec import STATUS_OF_CODE
 from onthedot.store.postgres.chains import go_on
 from onthedot.store.postgres.database import Connection, Database, numbers
-from onthedot.store.postgres.gathering import Gathering
 from onthedot.store.postgres.jobs import keep_answer, kept_answer
 from onthedot.store.postgres.statements import SQL
 from onthedot.store.postgres.transacting import carry_out, read
@@ -46,7 +44,6 @@ def _is_plain(outcome: Outcome) -> bool:
 class Runs:
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._asking: dict[int, Gathering[tuple[Asked, Instant], Made]] = {}
 
     async def enqueue(
         self,
@@ -57,24 +54,7 @@ class Runs:
         now: Instant,
         receipt: Receipt | None = None,
     ) -> Made:
-        if receipt is not None:
-            return await self.enqueue_many(job, [Asked(due, payload)], now=now, receipt=receipt)
-        # By job, so that nobody waits for a job that somebody else has locked.
-        gathering = self._asking.get(job)
-        if gathering is None:
-            gathering = self._asking[job] = Gathering(partial(self._enqueue_group, job))
-        try:
-            return await gathering.ask((Asked(due, payload), now))
-        finally:
-            if gathering.is_idle:
-                self._asking.pop(job, None)
-
-    async def _enqueue_group(
-        self, job: int, group: Sequence[tuple[Asked, Instant]]
-    ) -> Sequence[Made]:
-        now = max(now for _, now in group)
-        made = await self.enqueue_many(job, [asked for asked, _ in group], now=now)
-        return [Made(job=made.job, runs=(run,)) for run in made.runs]
+        return await self.enqueue_many(job, [Asked(due, payload)], now=now, receipt=receipt)
 
     async def enqueue_many(
         self, job: int, asked: Sequence[Asked], *, now: Instant, receipt: Receipt | None = None
