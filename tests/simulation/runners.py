@@ -66,7 +66,8 @@ class Pipe:
         self._closed = False
 
     def write(self, data: bytes) -> None:
-        self._program.world.loop.outside(PIPE_S, self._program.hear, data)
+        program = self._program
+        program.world.loop.outside(PIPE_S, program.hear, data, program.is_told_on_threshold())
 
     def close(self) -> None:
         self._closed = True
@@ -128,13 +129,17 @@ class Program:
         heard = self._child.data_received
         self.world.loop.call_later(PIPE_S, heard, frame([message]), context=self._home)
 
-    def hear(self, data: bytes) -> None:
+    def is_told_on_threshold(self) -> bool:
+        """Whether the node decided to write this before its last stall."""
+        return self._process.has_just_woken()
+
+    def hear(self, data: bytes, on_threshold: bool) -> None:
         if self.returncode is not None:
             return
         for body in self._frames.feed(data):
             for message in to_runner(body):
                 if isinstance(message, Begin):
-                    self._begin(message)
+                    self._begin(message, on_threshold)
                 elif isinstance(message, Told):
                     self._asks.told(message)
                 elif message.number in self._tasks:
@@ -142,8 +147,9 @@ class Program:
 
     # Functions
 
-    def _begin(self, begin: Begin) -> None:
+    def _begin(self, begin: Begin, on_threshold: bool) -> None:
         effect = self._receiver.arrive(self._process, begin, runner=self.name)
+        effect.on_threshold = on_threshold
         self._effects[begin.number] = effect
         work = self._call(begin, effect)
         self._tasks[begin.number] = self.world.loop.start(self._life, work, f"{self.name}/call")

@@ -646,7 +646,8 @@ begin
 end $$;
 
 -- Whether a run is anybody's. By the index alone: the table may be full of runs that are held.
-create function has_free(until_ bigint) returns boolean language plpgsql stable set enable_seqscan = off as $$
+create function has_free(until_ bigint) returns boolean language plpgsql stable
+set jit = off set enable_seqscan = off as $$
 begin
   return exists (select from run where owner is null and at <= until_);
 end $$;
