@@ -151,6 +151,17 @@ async def test_a_repeated_outcome_is_recognised_and_changes_nothing(store, clock
     assert len((await store.ledger.story(run.job, run.run, now=clock.now())).attempts) == 1
 
 
+@pytest.mark.parametrize("text", ["0", "", "null"])
+async def test_an_output_that_looks_like_nothing_is_kept(store, clock, text):
+    node = await a_node(store, clock)
+    run = await a_held_run(store, clock, node)
+
+    await store.runs.finish(node, [succeeded(run, clock, output=text)], now=clock.now())
+
+    seen = await view(store, clock, run)
+    assert (seen.output, seen.error, seen.reason) == (text, None, None)
+
+
 @pytest.mark.parametrize("how", ["succeeded", "with output", "failed", "retried"])
 async def test_an_outcome_that_is_given_twice_at_once_is_taken_once(store, clock, how):
     node = await a_node(store, clock)

@@ -9,6 +9,7 @@ import pytest
 
 from onthedot.core.model import CALLBACKS
 from onthedot.errors import NodeDead
+from onthedot.store.migrate import upgrade, vacuum
 from onthedot.store.postgres import PoolSettings, PostgresStore
 from onthedot.store.postgres.database import Connection, Database
 from onthedot.store.postgres.statements import SQL
@@ -81,3 +82,17 @@ async def test_a_verb_leaves_nothing_behind_in_its_session(database):
 
 async def test_a_function_with_pinned_plans_is_never_compiled(database):
     assert await database.rows(COMPILED) == []
+
+
+async def test_a_bench_has_what_it_loaded_vacuumed() -> None:
+    server = postgres.shared(PACKAGED)
+    name = await postgres.new_database(server)
+    await upgrade(server.url(name))
+
+    await vacuum(server.url(name))
+
+    connection = await asyncpg.connect(server.url(name))
+    when = "select last_vacuum from pg_stat_user_tables where relname = 'job'"
+    assert await connection.fetchval(when) is not None
+    await connection.close()
+    await postgres.drop_database(server, name)

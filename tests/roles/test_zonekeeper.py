@@ -48,6 +48,19 @@ async def test_a_zone_is_recorded_when_a_job_is_due_in_it(store, clock):
     assert await store.zones.all() == [KnownZone(DUBAI, "2026b", TRUE)]
 
 
+async def test_a_timer_that_comes_early_by_a_hair_leads_to_one_round_of_questions(store, clock):
+    faulty = FaultyStore(store)
+    keeper = Zonekeeper(faulty, clock, "2026b")
+    await keeper.step()
+    before = faulty.calls.copy()
+
+    clock.advance(int(LOOK_S * SECOND) - SECOND // 1_000)
+    pause_s = await keeper.step()
+
+    assert pause_s == pytest.approx(LOOK_S)
+    assert faulty.calls["zones.all"] == before["zones.all"] + 1
+
+
 async def test_who_starts_with_a_newer_release_moves_what_comes_and_tells_the_scheduler(
     store, clock, caplog
 ):
