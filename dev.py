@@ -2,14 +2,17 @@
 """Everything a developer runs, with nothing but Python.
 
   python3 dev.py setup             make .venv and install what requirements/dev.txt locks
-  python3 dev.py demo [--port N]   set up, then start the demo
+  python3 dev.py demo [--port N]   install what a server needs, then start the demo
   python3 dev.py test              set up, then run every test
   python3 dev.py test --fast       only unit, tidy, contract and role tests
   python3 dev.py test ARGS...      paths below the checkout, and any option of pytest
   python3 dev.py crash [KILLS]     the long form of the crash tests, with 30 kills unless told
+  python3 dev.py hostile           the long form of the attacks: requests, functions, SQL, restores
   python3 dev.py cron [PAIRS]      the long form of the cron tests, with 20000 pairs unless told
   python3 dev.py chaos ARGS...     real processes under random faults; --help tells: --minutes M, …
   python3 dev.py simulate ARGS...  the simulation; --help tells: --seeds N, --seed S --trace, …
+  python3 dev.py bench --against COMMIT ARGS...
+                                   a bench of this and of another commit, in turns; --repeat N
   python3 dev.py bench peers ARGS  others beside ours, on the same PostgreSQL; --help tells
   python3 dev.py bench ARGS...     onthedot bench: throughput, lateness, scale, …
   python3 dev.py stranger          install into a clean environment and do what the README says
@@ -35,7 +38,7 @@ ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
-LOCK = ROOT / "requirements" / "dev.txt"
+LOCKS = {name: ROOT / "requirements" / f"{name}.txt" for name in ("serve", "dev")}
 STAMP = VENV / "installed.txt"
 
 PYTHON_MIN = (3, 11)
@@ -44,7 +47,7 @@ FAST = ("tests/unit", "tests/tidy", "tests/contract", "tests/roles")
 LONG = {"crash": "30", "cron": "20000"}
 LONG_TEXTS = "1000000"
 COMMANDS = (
-    *("setup", "demo", "test", "crash", "chaos", "cron", "simulate", "bench"),
+    *("setup", "demo", "test", "crash", "hostile", "chaos", "cron", "simulate", "bench"),
     *("stranger", "lint"),
 )
 MODULES = {
@@ -72,11 +75,12 @@ def main(arguments: Sequence[str]) -> int:
     if command in LONG and (len(rest) > 1 or not all(each.isdigit() for each in rest)):
         got, example = " ".join(rest), f"python3 dev.py {command} {LONG[command]}"
         fail(2, f"'{command}' takes one number, got: {got}", example)
-    if rest and command in ("setup", "stranger", "lint"):
+    if rest and command in ("setup", "hostile", "stranger", "lint"):
         fail(2, f"'{command}' takes no arguments, got: {' '.join(rest)}", "leave them out")
-    setup()
     if command == "demo":
+        setup("serve")
         return become([script("onthedot"), "demo", *rest])
+    setup("dev")
     if command == "test":
         os.chdir(ROOT)
         return become([str(PYTHON), "-m", "pytest", *test_arguments(rest)])
@@ -85,6 +89,10 @@ def main(arguments: Sequence[str]) -> int:
         os.environ["ONTHEDOT_CRASH_KILLS"] = rest[0] if rest else LONG["crash"]
         # -s: the summary lines of each test are what a long run is for.
         return become([str(PYTHON), "-m", "pytest", "-s", "tests/crash"])
+    if command == "hostile":
+        os.chdir(ROOT)
+        os.environ["ONTHEDOT_HOSTILE_LONG"] = "1"
+        return become([str(PYTHON), "-m", "pytest", "-s", "--timeout=1200", "tests/hostile"])
     if command == "cron":
         os.chdir(ROOT)
         os.environ["ONTHEDOT_CRON_PAIRS"] = rest[0] if rest else LONG["cron"]
@@ -97,11 +105,14 @@ def main(arguments: Sequence[str]) -> int:
         # -v: a line a test shows how far it is; the tally at the end is what a long run is for.
         options = ("--timeout=0", "-n", "2", "-v", "-p", "tests.support.tally")
         return become([str(PYTHON), "-m", "pytest", *options, *judges])
-    if command == "bench" and rest[:1] != ["peers"]:
-        return become([script("onthedot"), "bench", *rest])
-    if command == "bench":
+    if command == "bench" and "--against" in rest:
+        os.chdir(ROOT)
+        return become([str(PYTHON), "-m", "bench.against", *rest])
+    if command == "bench" and rest[:1] == ["peers"]:
         os.chdir(ROOT)
         return become([str(PYTHON), "-m", "bench.peers", *rest[1:]])
+    if command == "bench":
+        return become([script("onthedot"), "bench", *rest])
     if command in MODULES:
         os.chdir(ROOT)
         return become([str(PYTHON), "-m", MODULES[command], *rest])
@@ -111,38 +122,41 @@ def main(arguments: Sequence[str]) -> int:
 # --- setting up ---
 
 
-def setup() -> None:
-    """Bring .venv to what the lock says.
+def setup(lock: str) -> None:
+    """Bring .venv to what a lock says: `serve` is a part of `dev`, which has the tools too.
 
     1. A .venv that was moved, left half made, or lost its Python is made anew.
     2. The locked packages go in, each checked against its hash.
     3. onthedot itself goes in as a link to src/, built by the locked hatchling.
     4. The stamp is written last, so that an interrupted set-up is never taken for a whole one.
     """
-    wanted = stamp()
-    if read_stamp() == wanted:
+    if is_set_up(lock):
         return
     begun = time.monotonic()
     with alone():
-        done = read_stamp()
-        if done == wanted:  # another dev.py did it while this one waited
+        if is_set_up(lock):  # another dev.py did it while this one waited
             return
-        if done[:1] != wanted[:1] or not PYTHON.exists():  # exists() follows the link
+        if read_stamp()[:1] != [str(ROOT)] or not PYTHON.exists():  # exists() follows the link
             say(f"making .venv with Python {sys.version.split()[0]}")
             run([sys.executable, "-m", "venv", "--clear", "--without-pip", str(VENV)])
         STAMP.unlink(missing_ok=True)
         pip = pip_command()
-        say("installing the packages of requirements/dev.txt")
-        run([*pip, "install", "--no-deps", "--require-hashes", "-r", str(LOCK)])
+        packages = len(re.findall(r"^\w", LOCKS[lock].read_text(), re.MULTILINE))
+        say(f"installing the {packages} packages of requirements/{lock}.txt")
+        run([*pip, "install", "--no-deps", "--require-hashes", "-r", str(LOCKS[lock])])
         say("installing onthedot from src/")
         run([*pip, "install", "--no-deps", "--no-build-isolation", "-e", str(ROOT)])
-        STAMP.write_text("\n".join(wanted))
+        STAMP.write_text("\n".join(stamp(lock)))
     say(f"ready in {time.monotonic() - begun:.0f} s")
 
 
-def stamp() -> list[str]:
+def is_set_up(lock: str) -> bool:
+    return PYTHON.exists() and read_stamp() in (stamp(lock), stamp("dev"))
+
+
+def stamp(lock: str) -> list[str]:
     """First what .venv was made for, then what was installed into it."""
-    inputs = (ROOT / "pyproject.toml").read_bytes() + LOCK.read_bytes()
+    inputs = (ROOT / "pyproject.toml").read_bytes() + LOCKS[lock].read_bytes()
     return [str(ROOT), hashlib.sha256(inputs).hexdigest()]
 
 
@@ -159,7 +173,7 @@ def pip_command() -> list[str]:
     outside = [sys.executable, "-m", "pip"]
     found = subprocess.run([*outside, "--version"], capture_output=True, text=True, check=False)
     version = re.match(r"pip (\d+)\.(\d+)", found.stdout)
-    options = ["--quiet", "--no-input", "--disable-pip-version-check"]
+    options = ["--no-input", "--disable-pip-version-check"]
     if version and (int(version[1]), int(version[2])) >= PIP_MIN:
         return [*outside, "--python", str(PYTHON), *options]
     ensured = [str(PYTHON), "-m", "ensurepip", "--upgrade"]
@@ -222,21 +236,28 @@ def script(name: str) -> str:
 
 
 def run(command: Sequence[str]) -> None:
-    """Run in silence; a failure shows everything the command said."""
+    """Run, and show how far it is on a terminal; a failure shows everything the command said."""
     # Some people have pip install for the user by default, which a virtual environment refuses.
-    environment = {**os.environ, "PIP_USER": "0", "PIP_ROOT_USER_ACTION": "ignore"}
-    done = subprocess.run(
+    settings = {"PIP_USER": "0", "PIP_ROOT_USER_ACTION": "ignore", "PIP_PROGRESS_BAR": "off"}
+    lines = []
+    with subprocess.Popen(
         command,
-        env=environment,
+        env={**os.environ, **settings},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        print(done.stdout, file=sys.stderr)
-        what = f"exit code {done.returncode} from: {' '.join(command)}"
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            lines.append(line)
+            if sys.stderr.isatty() and line.startswith(("Collecting ", "Installing ")):
+                print(f"\r\x1b[K  {line.strip()[:70]}", end="", file=sys.stderr, flush=True)
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    if process.returncode != 0:
+        print("".join(lines), file=sys.stderr)
+        what = f"exit code {process.returncode} from: {' '.join(command)}"
         fail(1, what, "its output is above; after a failed download, run this again")
 
 

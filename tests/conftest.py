@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 CRASHES = Path(__file__).parent / "crash"
+HOSTILE = Path(__file__).parent / "hostile"
 TIMED = ("test_cluster_freeze", "test_cluster_kill", "test_drain", "test_freeze", "test_kill")
 
 
@@ -24,6 +25,8 @@ FIRST, OTHERS, LAST = range(3)
 
 
 def _place(item: pytest.Item) -> int:
+    if HOSTILE in item.path.parents:  # they measure lateness, too
+        return FIRST
     if CRASHES not in item.path.parents:
         return OTHERS
     return LAST if item.path.stem in TIMED else FIRST

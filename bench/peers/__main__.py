@@ -20,8 +20,8 @@ from bench.peers.measuring import Bench, Failed, Wanted
 from bench.peers.report import HEADINGS, Found
 from bench.peers.roster import ENGINE, OURS, PARTS, PEERS, Part, Peer
 from bench.peers.servers import Postgres, Redis
-from onthedot.bench.place import OWN_POSTGRES
 from onthedot.cli import output
+from onthedot_bench.place import OWN_POSTGRES
 
 NAMES = (*(peer.name for peer in PEERS), *ENGINE)
 NUMBERS = {

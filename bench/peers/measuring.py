@@ -21,8 +21,8 @@ from bench.peers.installing import BIN, DRIVERS, OWN_DRIVERS
 from bench.peers.report import Figures
 from bench.peers.roster import OURS, Part, Peer
 from bench.peers.servers import Postgres, Redis
-from onthedot.bench.figures import percentile
-from onthedot.bench.probes import family_s
+from onthedot_bench.figures import percentile
+from onthedot_bench.probes import family_s
 
 VERB_S = 300.0
 FIRST_S = 30.0

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import asyncpg
 
-from onthedot.bench.place import OWN_POSTGRES
-from onthedot.bench.postgres import PostgresServer, packaged
-from onthedot.bench.probes import family_s
+from onthedot_bench.place import OWN_POSTGRES
+from onthedot_bench.postgres import PostgresServer, packaged
+from onthedot_bench.probes import family_s
 
 START_S = 10.0
 LOOK_S = 0.02

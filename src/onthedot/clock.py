@@ -35,6 +35,11 @@ class SystemClock:
         return time.clock_gettime(_STOPWATCH) if _STOPWATCH is not None else time.monotonic()
 
 
+def thread_seconds() -> float:
+    """How long the processor has worked for this thread: no stall, and no neighbour, adds to it."""
+    return time.thread_time()
+
+
 class DatabaseClock:
     """The clock of a database on another machine, bounded from below.
 

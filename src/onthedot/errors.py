@@ -21,12 +21,16 @@ OnthedotError
 │       └── JobDeleted           the run's job is gone, so that nobody can run it again
 ├── StoreError             the database could not do it
 │   ├── StoreUnavailable   gone, locked or too slow: try again later (503)
+│   │   ├── StoreReplaced  the database file was deleted or replaced while it is open
+│   │   └── StoreLost      what the store needs in this process has ended: the process must end
 │   ├── StoreFull          the disk is full (507)
 │   ├── SchemaMismatch     the database was made by another version
 │   ├── Taken              somebody else changed what a plan was made from: read and plan again
 │   └── NodeDead           this node was declared dead: nothing of it is accepted any more
+│       └── StoreWentBack  the database is older than it was: what was remembered of it is wrong
 ├── LoopEnded              a loop of a role ended although nobody told it to
 └── CannotStart            the server cannot start as it was asked to
+    ├── DatabaseAway       the database does not answer just now
     └── WrongUse           the settings or the command line are wrong (exit code 2)
 """
 
@@ -78,6 +82,10 @@ class InvalidCalendar(Invalid):
 
 
 class NeverFires(Invalid):
+    pass
+
+
+class TooCostly(Invalid):
     pass
 
 
@@ -141,6 +149,14 @@ class StoreUnavailable(StoreError):
     pass
 
 
+class StoreReplaced(StoreUnavailable):
+    pass
+
+
+class StoreLost(StoreUnavailable):
+    pass
+
+
 class StoreFull(StoreError):
     pass
 
@@ -157,11 +173,19 @@ class NodeDead(StoreError):
     pass
 
 
+class StoreWentBack(NodeDead):
+    pass
+
+
 class LoopEnded(OnthedotError):
     pass
 
 
 class CannotStart(OnthedotError):
+    pass
+
+
+class DatabaseAway(CannotStart):
     pass
 
 

@@ -1,8 +1,9 @@
 """Public ids, and chance, injected.
 
 A job's id is its number; a run's id is `installation-job-run`, all in hexadecimal, so that SQL can
-print the same ids as the API. The installation is random and renewed when a backup is restored:
-the run id is also the idempotency key of callbacks, and two installations must never send the same.
+print the same ids as the API. The run id is also the idempotency key of callbacks, so it never
+changes, and no number is given out twice: those given out after a backup was restored have another
+epoch in them. The installation is random; a copy that lives on beside its original gets another.
 """
 
 from __future__ import annotations

@@ -5,108 +5,78 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from onthedot import __version__
 from onthedot.api.app import Application, build
+from onthedot.api.front import ApiFront
+from onthedot.api.hosts import AllowedHosts
+from onthedot.api.limits import Limits
 from onthedot.api.services import Services
-from onthedot.api.serving import Serving, bind, url_of
-from onthedot.clock import Clock, DatabaseClock, SystemClock
+from onthedot.api.serving import bind
+from onthedot.clock import Clock
 from onthedot.config import Settings
-from onthedot.core.declared import Declared
+from onthedot.core.declared import DeclaredJob
 from onthedot.core.instants import SECOND, Instant
 from onthedot.core.model import Lanes
-from onthedot.errors import CannotStart, LoopEnded, NodeDead, SchemaMismatch, StoreError
-from onthedot.ids import Chance, SystemChance
-from onthedot.observe.events import log, to_stderr, warn
+from onthedot.errors import (
+    LoopEnded,
+    NodeDead,
+    StoreError,
+    StoreLost,
+    StoreWentBack,
+)
+from onthedot.ids import SystemChance
+from onthedot.observe.events import warn
 from onthedot.observe.health import Health
 from onthedot.observe.tally import Tally
-from onthedot.roles.incarnation import Incarnation, Kit, Tell, join
+from onthedot.roles.incarnation import Incarnation, NodeServices, Tell, join
 from onthedot.roles.loop import Loop
-from onthedot.roles.notifier import Postbox
+from onthedot.roles.notifier import NoticeDelivery
 from onthedot.roles.processes import this_process
-from onthedot.roles.runners.opening import Functions, open_functions, open_runner
-from onthedot.roles.runners.transactions import Transactions
-from onthedot.roles.running import run
+from onthedot.roles.rollbacks import RollbackResponse
+from onthedot.roles.runners.factory import Functions, open_functions, open_runner
+from onthedot.roles.runners.transactions import FunctionTransactions
 from onthedot.store.contract import Store
-from onthedot.store.migrate import State, inspect
-from onthedot.store.sqlite import open_store as open_sqlite
-from onthedot.store.sqlite.lock import LockFile
 from onthedot.store.timed import timed
 from onthedot.store.values import NodeFacts
 
 if TYPE_CHECKING:
     from onthedot.store.postgres.hints import Hints
 
+T = TypeVar("T")
+
 REJOIN_S = 0.5
+LOST_S = 3.0
+"""So long a process whose store is lost stays for probes to see why, before it ends."""
 # Two nodes know the database's time to some milliseconds: what is due by the clock of the one that
 # gives a hint may not be so yet by the clock of the one that hears it. So it looks twice.
 LOOK_AGAIN_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class NodeReady:
     """What a node that has joined says. `url` is None without the role api, `declared` without an
     app.
     """
 
     node: int
     url: str | None
-    declared: Declared | None = None
+    declared: DeclaredJob | None = None
 
 
-OnReady = Callable[[Ready], None]
+OnReady = Callable[[NodeReady], None]
 
 
-def run_server(settings: Settings, *, on_ready: OnReady | None = None) -> int:
-    """Run a node until SIGTERM or SIGINT has been drained; CannotStart if it cannot begin."""
-    settings.check_bind()
-    to_stderr(settings.log_level)
-    return run(_serve(settings, on_ready))
-
-
-async def _serve(settings: Settings, on_ready: OnReady | None) -> int:
-    stop, hurry = asyncio.Event(), asyncio.Event()
-    _listen_to_signals(stop, hurry)
-    listening = listen(settings)
-    try:
-        async with opened(settings) as (store, clock):
-            node = await Node.make(settings, store, clock)
-            await node.run(listening, stop, hurry, on_ready)
-    finally:
-        if listening is not None:
-            listening.close()
-    return 0
-
-
-def listen(settings: Settings) -> socket.socket | None:
-    return bind(settings.host, settings.port) if "api" in settings.roles else None
-
-
-async def in_memory() -> Store:
-    """A store that lasts as long as whoever holds it, for the testing kit."""
-    return await open_sqlite(None)
-
-
-@contextlib.asynccontextmanager
-async def opened(
-    settings: Settings, chance: Chance | None = None
-) -> AsyncIterator[tuple[Store, Clock]]:
-    """The store, and the clock that is its authority. On SQLite the lock file comes first."""
-    lock = None if settings.on_postgres else LockFile(settings.database_path)
-    try:
-        store = await _open(settings, chance)
-        try:
-            yield store, await _clock_of(store)
-        finally:
-            await store.upkeep.close()
-    finally:
-        if lock is not None:
-            lock.close()
+def listen(settings: Settings, clients: int) -> ApiFront | None:
+    """`clients`: how many may be connected."""
+    if "api" not in settings.roles:
+        return None
+    limits = Limits(connections_max=clients)
+    return ApiFront(bind(settings.host, settings.port), __version__, settings.roles, limits)
 
 
 @contextlib.asynccontextmanager
@@ -126,25 +96,29 @@ async def _talking(hints: Hints | None, clock: Clock, hurry: asyncio.Event) -> A
         await hints.close(at_once=hurry.is_set())
 
 
-async def _clock_of(store: Store) -> Clock:
-    own = SystemClock()
-    stamp = await store.nodes.time()
-    if stamp is None:
-        return own
-    clock = DatabaseClock(own)
-    clock.observe(stamp)
-    return clock
-
-
 class Node:
     """One server process: the API, and one incarnation after the other of the node behind it."""
 
-    def __init__(self, settings: Settings, kit: Kit, hints: Hints | None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        kit: NodeServices,
+        hints: Hints | None,
+        functions: Functions | None = None,
+    ) -> None:
         self._settings = settings
         self._kit = kit
         self._hints = hints
-        self._declared: Declared | None = None
+        self._failure = ""
+        self._declared: DeclaredJob | None = None
+        self._horizon: Instant = 0
         self._incarnation: Incarnation | None = None
+        self._lost: StoreLost | None = None
+        self._apart = "it is about to join"
+        """Why there is no incarnation."""
+        self._rollbacks = RollbackResponse(
+            kit.store, kit.clock, kit.installation, kit.tally, functions
+        )
         if hints is not None:
             hints.on_heard = self._heard
 
@@ -155,12 +129,13 @@ class Node:
         """`functions`: an app in this process, in the place of runner processes."""
         chance = SystemChance()
         hints = _hints(settings, clock)
+        installation = await store.upkeep.installation()
         if functions is None and settings.app:
             functions = await open_functions(
                 settings.app,
                 settings.runners,
-                transactions=Transactions(store, clock),
-                database=settings.database if settings.on_postgres else "",
+                transactions=FunctionTransactions(store, clock),
+                database=_of_functions(settings),
             )
         executing = await open_runner(functions, version=__version__, store=store, clock=clock)
         facts = NodeFacts(
@@ -176,47 +151,63 @@ class Node:
             runners=executing.runners,
         )
         tally = Tally()
-        kit = Kit(
+        kit = NodeServices(
             store=timed(store, tally, clock),
             clock=clock,
             chance=chance,
             runner=executing.runner,
             tally=tally,
             facts=facts,
-            installation=await store.upkeep.installation(),
+            installation=installation,
             lanes=Lanes(settings.queues, executing.functions),
             retention_us=settings.retention_us,
             alone=not settings.on_postgres,  # the lock file of SQLite says so
             tell=_teller(hints, clock),
-            postbox=Postbox(executing.post, settings.webhook_secrets),
+            postbox=NoticeDelivery(executing.post, settings.webhook_secrets),
         )
-        node = cls(settings, kit, hints)
+        node = cls(settings, kit, hints, functions)
         node._declared = executing.declared
+        # The clock may have been set back before this process was started.
+        node._horizon = await store.clock.horizon()
         return node
 
     async def run(
         self,
-        listening: socket.socket | None,
+        door: ApiFront | None,
         stop: asyncio.Event,
         hurry: asyncio.Event,
         on_ready: OnReady | None,
     ) -> None:
-        url = None if listening is None else url_of(listening)
+        url = None if door is None else door.url
 
         def ready(node: int) -> None:
             if on_ready is not None:
-                on_ready(Ready(node, url, self._declared))
+                on_ready(NodeReady(node, url, self._declared))
 
-        api = None
-        if listening is not None:
-            api = Serving(self.application(api_key=self._settings.api_key), listening)
+        if door is not None:
+            self._kit.tally.refused = door.refused
+            door.on_failure = lambda: self._fail(stop, "the API ended by a fault of its own")
+            door.open(self._api())
         try:
             async with _talking(self._hints, self._kit.clock, hurry):
                 await self._work(stop, hurry, ready)
         finally:
-            if api is not None:
-                await api.close()
+            if door is not None:
+                await door.close()
             await self._kit.runner.close()
+        if self._failure:
+            raise LoopEnded(self._failure, hint="The log tells why. Start the server again.")
+
+    def _fail(self, stop: asyncio.Event, why: str) -> None:
+        """A server that cannot be reached drains and ends, so that it is started again."""
+        self._failure = why
+        stop.set()
+
+    def _api(self) -> Application:
+        """With a key the name by which it is called proves nothing, and a proxy may use another."""
+        key, names = self._settings.api_key, self._settings.allowed_hosts
+        hosts = AllowedHosts(None if key and not names else names, open_health=key is not None)
+        return self.application(api_key=key, hosts=hosts)
 
     async def _work(
         self, stop: asyncio.Event, hurry: asyncio.Event, on_joined: Callable[[int], None]
@@ -238,12 +229,23 @@ class Node:
         while not stop.is_set():
             try:
                 self._incarnation = await join(self._kit, starting=not told)
+                await self._rollbacks.mend()
+                self._incarnation.scheduler.horizon = self._horizon
                 if not told:
                     on_joined(self._incarnation.member.number)
                 told = True
                 await self._incarnation.run(stop, grace_us=self._settings.grace_us)
+            except StoreLost as error:
+                self._incarnation, self._lost = None, error
+                warn("server.failed", error=error)
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(LOST_S):
+                        await stop.wait()
+                raise
             except (NodeDead, StoreError, LoopEnded) as error:
-                self._incarnation = None
+                self._incarnation, self._apart = None, error.message
+                if isinstance(error, StoreWentBack):
+                    self._rollbacks.noticed(error)
                 warn("node.rejoins", error=error)
                 await asyncio.sleep(REJOIN_S)
 
@@ -252,17 +254,21 @@ class Node:
         """None between two of them."""
         return self._incarnation
 
-    def application(self, *, api_key: str | None = None) -> Application:
-        """The API of this node. Without a key it is for callers in this process."""
+    def application(
+        self, *, api_key: str | None = None, hosts: AllowedHosts | None = None
+    ) -> Application:
+        """The API of this node. Without a key and hosts it is for callers in this process."""
         services = Services(
             store=self._kit.store,
             clock=self._kit.clock,
             installation=self._kit.installation,
             version=__version__,
             api_key=api_key,
+            hosts=hosts,
             wake_scheduler=self._wake_scheduler,
             wake_worker=self._wake_worker,
             health=self._health,
+            silent_until=self._silent_until,
             tally=self._kit.tally,
         )
         return build(services)
@@ -297,41 +303,23 @@ class Node:
         if self._incarnation is not None:
             self._incarnation.worker.look()
 
+    def _silent_until(self) -> Instant | None:
+        return None if self._incarnation is None else self._incarnation.scheduler.silent_until
+
     def _health(self) -> Health:
-        roles = self._settings.roles
+        roles, problems = self._settings.roles, self._rollbacks.problems()
+        if self._lost is not None:
+            return Health(0, roles, (f"{self._lost}: the server is about to end",))
         if self._incarnation is None:
-            return Health(0, roles, ("this node has not joined: the database does not answer",))
-        problems = tuple(self._incarnation.supervisor.problems())
+            problems += (f"this node has not joined: {self._apart}",)
+            return Health(0, roles, problems)
+        problems += tuple(self._incarnation.supervisor.problems())
         return Health(self._incarnation.member.number, roles, problems)
 
 
-async def _open(settings: Settings, chance: Chance | None) -> Store:
-    """An empty database is set up. One of a newer version or of somebody else is refused, and on
-    PostgreSQL an older one too: other nodes may be at work on it.
-    """
-    harmless = (State.EMPTY,) if settings.on_postgres else (State.EMPTY, State.OLDER)
-    try:
-        schema = await inspect(settings.database, prepared=settings.prepared)
-        refusal = schema.refusal()
-        if refusal is not None and schema.state not in harmless:
-            raise refusal
-        if settings.on_postgres:
-            return await _open_postgres(settings, chance)
-        return await open_sqlite(str(settings.database_path), chance=chance)
-    except SchemaMismatch as error:
-        raise CannotStart(error.message, hint=error.hint, field="database") from error
-    except StoreError as error:
-        where = "the database" if settings.on_postgres else f"'{settings.database_path}'"
-        raise CannotStart(
-            f"cannot open {where}: {error.message}", hint=error.hint, field="database"
-        ) from error
-
-
-async def _open_postgres(settings: Settings, chance: Chance | None) -> Store:
-    from onthedot.store.postgres import PoolSettings, open_store  # its driver is an extra
-
-    pool = PoolSettings(size=settings.pool, prepared=settings.prepared)
-    return await open_store(settings.database, chance=chance, pool=pool)
+def _of_functions(settings: Settings) -> str:
+    """Where functions write themselves; empty: only the server has the file."""
+    return (settings.functions_database or settings.database) if settings.on_postgres else ""
 
 
 def _hints(settings: Settings, clock: Clock) -> Hints | None:
@@ -354,15 +342,3 @@ def _teller(hints: Hints | None, clock: Clock) -> Tell:
             hints.tell(word, after_us / SECOND)
 
     return tell
-
-
-def _listen_to_signals(stop: asyncio.Event, hurry: asyncio.Event) -> None:
-    """The first signal drains, the second one ends at once."""
-
-    def heard(number: signal.Signals) -> None:
-        log("server.stopping", signal=number.name, at_once=stop.is_set())
-        (hurry if stop.is_set() else stop).set()
-
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, heard, number)

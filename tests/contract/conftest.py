@@ -1,5 +1,6 @@
 """Every store that is held to the contract. A new store is one more line in STORES; how PostgreSQL
-fares behind a pooler in transaction mode is asked where it may differ."""
+fares behind a pooler in transaction mode, and a file whose transactions SQLite ends, is asked where
+it may differ."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ import pytest
 from onthedot.store import postgres, sqlite
 from onthedot.store.contract import Store
 from tests.support.clock import ManualClock
+from tests.support.losing import a_losing_store
 from tests.support.pooler import POOLERS, pooled
 from tests.support.postgres import (
     bare_database,
@@ -42,6 +44,10 @@ async def in_memory(folder: Path) -> Open:
 
 async def in_a_file(folder: Path) -> Open:
     return partial(sqlite.open_store, str(folder / "onthedot.db"))
+
+
+async def losing(folder: Path) -> Open:
+    return partial(a_losing_store, folder)
 
 
 async def in_postgres(major: int, folder: Path) -> Open:
@@ -103,22 +109,34 @@ STORES = [
     *(a_postgres(major) for major in programs()),
 ]
 BEHIND_POOLERS = [a_pooled(name) for name in POOLERS]
+LOSING = Kind("sqlite-losing", losing, losing, lasting=True)
 # What a pooler may break are statements, and together these modules use every one of the store's
 # but those that set it up, which servers do behind it in tests/integration/test_poolers.py.
 USE_ALL_STATEMENTS = frozenset(
     f"test_{what}"
     for what in (
         *("backlog", "cancel", "fire", "jobs", "letters", "nodes", "one_fate"),
-        *("outbox", "overview", "receipts", "release", "upkeep", "versions"),
+        *("outbox", "overview", "receipts", "release", "restored", "upkeep", "versions"),
+    )
+)
+
+# Together these use every verb that writes.
+USE_ALL_WRITES = frozenset(
+    f"test_{what}"
+    for what in (
+        *("backfills", "calendars", "cancel", "complete", "declared", "enqueue_many", "fire"),
+        *("letters", "nodes", "notes", "outbox", "promote", "release", "upkeep", "zone_records"),
     )
 )
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Every test with every store, and some of them behind every pooler."""
-    kinds = list(STORES)
-    if metafunc.module.__name__.rpartition(".")[2] in USE_ALL_STATEMENTS:
+    """Every test with every store, and some of them behind every pooler or where all is lost."""
+    kinds, module = list(STORES), metafunc.module.__name__.rpartition(".")[2]
+    if module in USE_ALL_STATEMENTS:
         kinds += BEHIND_POOLERS
+    if module in USE_ALL_WRITES:
+        kinds.append(LOSING)
     lasting = [kind for kind in kinds if kind.lasting]
     for fixture, wanted in (("store", kinds), ("place", lasting)):
         if fixture in metafunc.fixturenames:

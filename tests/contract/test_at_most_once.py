@@ -117,8 +117,8 @@ async def test_a_lost_run_is_a_dead_letter_with_its_payload_and_can_be_redriven(
     await kill(store, clock, node)
     await store.runs.rescue(limit=10, now=clock.now())
 
-    letter = await store.letters.get(run.job, run.run)
-    again = await store.letters.redrive(run.job, run.run, now=clock.now())
+    letter = await store.dead_letters.get(run.job, run.run)
+    again = await store.dead_letters.redrive(run.job, run.run, now=clock.now())
 
     assert (letter.payload, letter.failed_at) == ('"mine"', clock.now())
     assert letter.error is not None
@@ -145,10 +145,10 @@ async def test_a_lost_run_that_was_dismissed_says_so(store, clock):
     await kill(store, clock, node)
     await store.runs.rescue(limit=10, now=clock.now())
 
-    await store.letters.dismiss(run.job, run.run)
+    await store.dead_letters.dismiss(run.job, run.run)
 
     with pytest.raises(NotDead, match="dismissed"):
-        await store.letters.get(run.job, run.run)
+        await store.dead_letters.get(run.job, run.run)
 
 
 async def test_a_cancel_does_not_hide_that_a_dead_node_may_have_started_it(store, clock):
@@ -183,7 +183,7 @@ async def test_its_own_node_may_say_that_it_is_lost(store, clock):
 
     seen = await view(store, clock, run)
     assert (seen.status, seen.error, seen.reason) == (Status.LOST, "who knows", "outcome unknown")
-    assert (await store.letters.get(run.job, run.run)).error == "who knows"
+    assert (await store.dead_letters.get(run.job, run.run)).error == "who knows"
 
 
 async def test_a_word_from_the_dead_changes_nothing_about_a_lost_run(store, clock):

@@ -6,15 +6,15 @@ from random import Random
 
 import pytest
 
-from onthedot.core.audit import Balance
+from onthedot.core.audit import AuditBalance
 from onthedot.core.firing import set_aside
 from onthedot.core.instants import DAY, HOUR, MINUTE, SECOND
 from onthedot.core.model import Job, occurrence
 from onthedot.core.schedules import Cron
 from onthedot.errors import NotFound
-from onthedot.store.accounts import START, Part, audit_all, audit_job
 from onthedot.store.claims import Lessee
 from onthedot.store.contract import Store
+from onthedot.usecases.audit_walk import START, WalkPart, audit_all, audit_job
 from tests.support.accounts import Story
 from tests.support.builders import (
     a_job,
@@ -36,9 +36,11 @@ from tests.support.clock import ManualClock
 PLENTY = 10_000
 
 
-async def audited(store: Store, clock: ManualClock, job: Job, *, most: int = PLENTY) -> Balance:
+async def audited(
+    store: Store, clock: ManualClock, job: Job, *, most: int = PLENTY
+) -> AuditBalance:
     """The whole books of a job, in parts if there is too much for one."""
-    whole, after = Balance(), 0
+    whole, after = AuditBalance(), 0
     until = clock.now()
     for _ in range(1_000):
         balance, reached = await audit_job(store, job.id, after=after, until=until, most=most)
@@ -50,7 +52,7 @@ async def audited(store: Store, clock: ManualClock, job: Job, *, most: int = PLE
     raise AssertionError("the audit never ends")
 
 
-def total(balance: Balance) -> int:
+def total(balance: AuditBalance) -> int:
     parts = (balance.ran, balance.skipped, balance.missed, balance.live)
     return sum(part.total() for part in parts) + balance.faults["unaccounted"]
 
@@ -269,13 +271,13 @@ async def test_after_anything_that_may_happen_the_books_balance(
     assert ended.jobs == 3
 
 
-async def everything(store: Store, clock: ManualClock, *, most: int = PLENTY) -> Part:
+async def everything(store: Store, clock: ManualClock, *, most: int = PLENTY) -> WalkPart:
     """Later than every instant that is claimed ahead, after a clock that was set back, too."""
-    whole, place, until = Part(Balance(), {}, 0, None), START, clock.now()
+    whole, place, until = WalkPart(AuditBalance(), {}, 0, None), START, clock.now()
     for _ in range(1_000):
         part = await audit_all(store, place, until=until, most=most)
         whole.balance.add(part.balance)
-        whole = Part(whole.balance, whole.faulty | part.faulty, whole.jobs + part.jobs, None)
+        whole = WalkPart(whole.balance, whole.faulty | part.faulty, whole.jobs + part.jobs, None)
         if part.place is None:
             return whole
         place = part.place

@@ -6,15 +6,15 @@ import asyncio
 
 import pytest
 
-from onthedot.core.backfilling import Manner
+from onthedot.core.backfilling import BackfillOptions
 from onthedot.core.instants import DAY, HOUR, MINUTE, Instant
 from onthedot.core.model import Job, is_occurrence
 from onthedot.core.schedules import Cron
 from onthedot.core.states import Status
 from onthedot.errors import Invalid, NotFound
-from onthedot.store import accounts
-from onthedot.store.accounts import missing_of
 from onthedot.store.contract import Store
+from onthedot.usecases import audit_walk
+from onthedot.usecases.audit_walk import missing_of
 from tests.contract.test_audit import audited
 from tests.support.builders import (
     a_job,
@@ -89,9 +89,9 @@ async def test_runs_are_made_so_many_at_a_time_in_order_and_with_low_priority(
     job, start = await a_job_with_a_gap(store, clock, node)
     before = await ledger_of(store, clock, job.id)
     dues = await missing(store, clock, job, start + 1)
-    manner = Manner(priority=1, concurrency=2, newest_first=True)
+    options = BackfillOptions(priority=1, concurrency=2, newest_first=True)
 
-    begun = await store.backfills.begin(job.id, dues, manner, now=clock.now())
+    begun = await store.backfills.begin(job.id, dues, options, now=clock.now())
     ran: list[Instant] = []
     for _ in range(9):
         await store.backfills.advance(limit=10, now=clock.now())
@@ -121,7 +121,7 @@ async def test_an_instant_is_backfilled_once_however_often_it_is_asked_for(
     dues = [clock.now() - k * HOUR for k in range(5)]
 
     both = await asyncio.gather(
-        *(store.backfills.begin(job.id, dues, Manner(), now=clock.now()) for _ in range(2))
+        *(store.backfills.begin(job.id, dues, BackfillOptions(), now=clock.now()) for _ in range(2))
     )
     made = await asyncio.gather(
         *(store.backfills.advance(limit=10, now=clock.now()) for _ in range(2))
@@ -138,7 +138,9 @@ async def test_a_backfill_that_is_stopped_makes_no_more_and_frees_what_is_left(
     job = await a_job(store, clock, schedule=HOURLY)
     first = clock.now() - 5 * HOUR
     dues = await missing(store, clock, job, first)
-    begun = await store.backfills.begin(job.id, dues, Manner(concurrency=2), now=clock.now())
+    begun = await store.backfills.begin(
+        job.id, dues, BackfillOptions(concurrency=2), now=clock.now()
+    )
 
     await store.backfills.advance(limit=10, now=clock.now())
     await store.backfills.stop(job.id, begun.number, now=clock.now())
@@ -152,7 +154,7 @@ async def test_a_backfill_that_is_stopped_makes_no_more_and_frees_what_is_left(
 async def test_a_backfill_ends_with_its_job(store: Store, clock: ManualClock) -> None:
     job = await a_job(store, clock, schedule=HOURLY)
     dues = await missing(store, clock, job, clock.now() - 5 * HOUR)
-    await store.backfills.begin(job.id, dues, Manner(concurrency=2), now=clock.now())
+    await store.backfills.begin(job.id, dues, BackfillOptions(concurrency=2), now=clock.now())
 
     await delete(store, clock, job)
 
@@ -160,14 +162,14 @@ async def test_a_backfill_ends_with_its_job(store: Store, clock: ManualClock) ->
     [over] = await store.backfills.of_job(job.id, before=None, limit=10)
     assert over.ended_at == clock.now()
     with pytest.raises(NotFound):
-        await store.backfills.begin(job.id, dues, Manner(), now=clock.now())
+        await store.backfills.begin(job.id, dues, BackfillOptions(), now=clock.now())
 
 
 async def test_what_is_too_much_or_cannot_be_told_is_refused_with_the_next_step(
     store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = await a_job(store, clock, schedule=HOURLY)
-    monkeypatch.setattr(accounts, "BACKFILL_MAX", 3)
+    monkeypatch.setattr(audit_walk, "BACKFILL_MAX", 3)
 
     with pytest.raises(Invalid) as refusal:
         await missing(store, clock, job, clock.now() - DAY)
@@ -183,7 +185,7 @@ async def test_what_is_too_much_or_cannot_be_told_is_refused_with_the_next_step(
 
 async def test_old_backfills_are_forgotten(store: Store, clock: ManualClock) -> None:
     job = await a_job(store, clock, schedule=HOURLY)
-    await store.backfills.begin(job.id, [clock.now() - HOUR], Manner(), now=clock.now())
+    await store.backfills.begin(job.id, [clock.now() - HOUR], BackfillOptions(), now=clock.now())
     await store.backfills.advance(limit=10, now=clock.now())
     node = await a_node(store, clock)
     await finish(store, clock, node, *await lease(store, clock, node))

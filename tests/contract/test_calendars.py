@@ -9,12 +9,13 @@ import pytest
 
 from onthedot.core.instants import DAY, HOUR, format_instant, parse_instant
 from onthedot.core.model import Job, NamedCalendar, occurrence
-from onthedot.core.moved import Moved
+from onthedot.core.origin import Origin
 from onthedot.core.schedules import Calendar, Cron
 from onthedot.core.shifting import Shift
 from onthedot.errors import CalendarInUse, Invalid, NotFound, VersionConflict
-from onthedot.store.calendars import GROUP_MAX, CalendarView, take_over
+from onthedot.store.calendars import CalendarView
 from onthedot.store.contract import Store
+from onthedot.usecases.calendars import GROUP_MAX, take_over
 from tests.contract.test_audit import audited
 from tests.support.builders import (
     a_definition,
@@ -301,7 +302,7 @@ async def test_a_run_tells_from_where_its_calendar_moved_it_and_how_long_it_is_h
     due = clock.now()
     await claim(store, clock, node)
 
-    async def moved(job: Job, run: int) -> Moved:
+    async def moved(job: Job, run: int) -> Origin:
         return (await store.ledger.story(job.id, run, now=clock.now())).moved
 
     # Sunday's occurrence came to Monday's own, which is nearer.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from onthedot.core.instants import HOUR
-from onthedot.store.values import Gone
+from onthedot.store.values import Undeclared
 from tests.support.builders import a_job, delete
 
 
@@ -22,7 +22,7 @@ async def test_what_an_app_declares_no_longer_is_gone_since_then(store, clock):
     clock.advance(HOUR)
     assert await declare(store, clock, "shop", one) == [two]
 
-    assert await store.jobs.gone(two.id) == Gone("shop", since)
+    assert await store.jobs.gone(two.id) == Undeclared("shop", since)
     assert await store.jobs.gone(one.id) is None
     assert await store.jobs.undeclared(limit=10) == [two]
 
@@ -52,7 +52,7 @@ async def test_a_job_belongs_to_who_declared_it_last(store, clock):
 
     assert await declare(store, clock, "old") == []
     assert await declare(store, clock, "new") == [job]
-    assert await store.jobs.gone(job.id) == Gone("new", clock.now())
+    assert await store.jobs.gone(job.id) == Undeclared("new", clock.now())
 
 
 async def test_a_deleted_job_is_forgotten(store, clock):

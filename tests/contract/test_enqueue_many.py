@@ -10,7 +10,7 @@ from onthedot.core.instants import HOUR
 from onthedot.core.model import NUMBER_MAX
 from onthedot.core.states import Status
 from onthedot.errors import IdempotencyMismatch, NotFound
-from onthedot.store.values import Asked, Made
+from onthedot.store.values import Created, EnqueueRequest
 from tests.support.builders import (
     a_job,
     a_node,
@@ -22,7 +22,7 @@ from tests.support.builders import (
 
 
 def asked(clock, *payloads):
-    return [Asked(clock.now(), payload) for payload in payloads]
+    return [EnqueueRequest(clock.now(), payload) for payload in payloads]
 
 
 async def test_many_runs_are_made_in_the_order_asked_for(store, clock):
@@ -44,7 +44,7 @@ async def test_each_has_an_instant_of_its_own(store, clock):
     later = clock.now() + HOUR
 
     made = await store.runs.enqueue_many(
-        job.id, [Asked(later), Asked(clock.now())], now=clock.now()
+        job.id, [EnqueueRequest(later), EnqueueRequest(clock.now())], now=clock.now()
     )
 
     seen = {view.run: view for view in await ledger_of(store, clock, job.id)}
@@ -56,7 +56,7 @@ async def test_each_has_an_instant_of_its_own(store, clock):
 async def test_more_than_a_microsecond_holds_are_made_beside_those_that_are_there(store, clock):
     job = await a_job(store, clock)
     there = await a_run(store, clock, job)
-    many = [Asked(clock.now())] * (NUMBER_MAX + 10)
+    many = [EnqueueRequest(clock.now())] * (NUMBER_MAX + 10)
 
     made = await store.runs.enqueue_many(job.id, many, now=clock.now())
 
@@ -69,7 +69,9 @@ async def test_one_that_cannot_be_made_leaves_none(store, clock):
     beyond = 1 << 70  # no store can hold such an instant
 
     with pytest.raises(Exception, match=r"(?i)int|range|large"):
-        await store.runs.enqueue_many(job.id, [Asked(clock.now()), Asked(beyond)], now=clock.now())
+        await store.runs.enqueue_many(
+            job.id, [EnqueueRequest(clock.now()), EnqueueRequest(beyond)], now=clock.now()
+        )
 
     assert await ledger_of(store, clock, job.id) == []
 
@@ -86,7 +88,7 @@ async def test_a_repeat_makes_nothing_and_returns_the_kept_answer(store, clock):
 
     again = await store.runs.enqueue_many(job.id, many, now=clock.now(), receipt=a_receipt())
 
-    assert again == Made(repeat=f"job {job.id}, runs {list(made.runs)} ✓")
+    assert again == Created(repeat=f"job {job.id}, runs {list(made.runs)} ✓")
     assert len(await ledger_of(store, clock, job.id)) == 2
     receipt = a_receipt(fingerprint="another request")
     with pytest.raises(IdempotencyMismatch):
@@ -95,7 +97,7 @@ async def test_a_repeat_makes_nothing_and_returns_the_kept_answer(store, clock):
 
 async def test_those_who_ask_at_once_get_runs_of_their_own(store, clock):
     job = await a_job(store, clock)
-    many = [Asked(clock.now())] * 50
+    many = [EnqueueRequest(clock.now())] * 50
 
     made = await asyncio.gather(
         *(store.runs.enqueue_many(job.id, many, now=clock.now()) for _ in range(4))

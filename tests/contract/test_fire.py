@@ -310,3 +310,18 @@ async def test_only_runs_of_the_given_queues_are_leased_to_the_claiming_node(sto
 
     assert [run.lane for run in fired] == ["mail", "mail"]
     assert [run.lane for run in await lease(store, clock, node)] == ["reports"]
+
+
+async def test_the_horizon_is_how_far_any_shard_was_claimed_and_never_goes_back(store, clock):
+    node = await a_node(store, clock)
+    await a_job(store, clock, schedule=every(60))
+    before = await store.clock.horizon()
+    due = clock.advance(60 * SECOND)
+
+    await claim(store, clock, node)
+    claimed = await store.clock.horizon()
+    clock.set_back(HOUR)
+    await a_job(store, clock, schedule=every(60))
+
+    assert before < due <= claimed
+    assert await store.clock.horizon() == claimed

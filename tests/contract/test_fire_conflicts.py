@@ -153,8 +153,8 @@ async def test_a_dead_node_cannot_fire(store, clock):
         await fire(store, clock, node, planned)
 
     assert await everything(store, clock, job) == before
-    standing = await standing_of(store, clock, job)
-    assert standing.horizon < planned.until
+    current = await standing_of(store, clock, job)
+    assert current.horizon < planned.until
 
 
 async def test_a_claim_raises_the_horizon_to_its_end(store, clock):
@@ -164,9 +164,9 @@ async def test_a_claim_raises_the_horizon_to_its_end(store, clock):
 
     await claim(store, clock, node, ahead=SECOND)
 
-    standing = await standing_of(store, clock, job)
-    assert standing.horizon == clock.now() + SECOND
-    assert standing.cut == clock.now() + SECOND
+    current = await standing_of(store, clock, job)
+    assert current.horizon == clock.now() + SECOND
+    assert current.cut == clock.now() + SECOND
 
 
 async def test_a_claim_never_lowers_the_horizon(store, clock):

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from onthedot.core.instants import HOUR, MINUTE
-from onthedot.core.model import Catching, Lanes, occurrence
+from onthedot.core.model import CatchUpLimits, Lanes, occurrence
 from onthedot.core.states import Status
 from onthedot.errors import LeaseLost
 from onthedot.store.values import CancelVerdict
@@ -275,7 +275,7 @@ async def test_after_an_outage_there_is_one_run(store, clock):
 async def test_what_is_too_late_is_missed_and_the_next_counts_from_then(store, clock):
     node = await a_node(store, clock)
     job = await a_chain(store, clock, catch_up="none", catch_up_window_us=MINUTE)
-    other = await a_chain(store, clock, catching=Catching(age_us=HOUR))
+    other = await a_chain(store, clock, catching=CatchUpLimits(age_us=HOUR))
 
     clock.advance(QUARTER + HOUR - MINUTE)
     [run] = await promote(store, clock, node)
@@ -310,7 +310,7 @@ async def test_a_letter_that_is_redriven_leaves_the_chain_alone(store, clock):
     await store.runs.finish(node, [failed(run, clock)], now=clock.now())
     chained = await waiting_of(store, clock, job)
 
-    await store.letters.redrive(job.id, run.run, now=clock.now())
+    await store.dead_letters.redrive(job.id, run.run, now=clock.now())
     [again] = await lease(store, clock, node)
     await finish(store, clock, node, again)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from onthedot.core import editing
-from onthedot.core.audit import Balance
-from onthedot.core.editing import Change, Standing
+from onthedot.core.audit import AuditBalance
+from onthedot.core.editing import Change, CurrentJob
 from onthedot.core.instants import HOUR, MINUTE, SECOND
 from onthedot.core.model import Once, occurrence
 from onthedot.core.schedules import Every, FixedDelay
 from onthedot.core.states import Status
-from onthedot.store.accounts import audit_job
+from onthedot.usecases.audit_walk import audit_job
 from tests.support.builders import (
     a_definition,
     a_job,
@@ -108,11 +108,11 @@ async def test_a_new_delay_counts_from_the_edit(store, clock):
     job = await a_chain(store, clock)
 
     clock.advance(MINUTE)
-    standing = await standing_of(store, clock, job)
+    current = await standing_of(store, clock, job)
     await edit(store, clock, job, schedule=FixedDelay(HOUR))
 
-    assert standing.waiting
-    assert not standing.live
+    assert current.waiting
+    assert not current.live
     assert await waiting_of(store, clock, job) == [clock.now() + HOUR]
 
 
@@ -122,13 +122,13 @@ async def test_a_new_delay_counts_from_the_end_of_the_run_that_is_under_way(stor
     run = await the_link(store, clock, node, job)
     clock.advance(2 * SECOND)
 
-    standing = await standing_of(store, clock, job)
+    current = await standing_of(store, clock, job)
     await edit(store, clock, job, schedule=FixedDelay(HOUR), priority=7)
     during = await waiting_of(store, clock, job)
     clock.advance(MINUTE)
     await finish(store, clock, node, run)
 
-    assert (standing.live, standing.waiting, during) == (True, False, [])
+    assert (current.live, current.waiting, during) == (True, False, [])
     assert await waiting_of(store, clock, job) == [clock.now() + HOUR]
     assert (await the_link(store, clock, node, job)).priority == 7
 
@@ -245,7 +245,7 @@ async def test_an_instant_that_has_a_fate_already_is_passed_by(store, clock):
     assert (await the_link(store, clock, node, job)).due == taken + 1
 
 
-async def audited(store, clock, job) -> Balance:
+async def audited(store, clock, job) -> AuditBalance:
     balance, reached = await audit_job(store, job.id, after=0, until=clock.now(), most=1_000)
     assert reached is None
     return balance
@@ -286,9 +286,9 @@ async def test_the_audit_tells_of_a_chain_that_is_broken(store, clock):
     paused = await a_chain(store, clock, paused=True)
     due = job.link
 
-    def losing(standing: Standing) -> Change:
+    def losing(current: CurrentJob) -> Change:
         """As a fault might: the run is taken away, and the chain still names it."""
-        change = editing.edit(standing, standing.job.definition)
+        change = editing.edit(current, current.job.definition)
         return change._replace(run=None)
 
     fine = await audited(store, clock, job)

@@ -152,7 +152,7 @@ async def test_a_decision_that_refuses_changes_nothing(store, clock):
     until = clock.now() + HOUR
     before = await store.clock.peek(ALL_SHARDS, until=until, limit=PLENTY)
 
-    def refuse(standing: editing.Standing) -> editing.Change:
+    def refuse(current: editing.CurrentJob) -> editing.Change:
         raise NeverFires("not this one")
 
     with pytest.raises(NeverFires):

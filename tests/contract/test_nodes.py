@@ -111,8 +111,8 @@ async def test_the_silent_are_buried_and_those_just_heard_of_are_not(store, cloc
     await store.nodes.beat(talking, now=clock.now())
     clock.advance(HOUR)
 
-    early = await store.nodes.bury(silent_before=joined, now=clock.now())
-    buried = await store.nodes.bury(silent_before=joined + 1, now=clock.now())
+    early = await store.nodes.declare_dead(silent_before=joined, now=clock.now())
+    buried = await store.nodes.declare_dead(silent_before=joined + 1, now=clock.now())
 
     assert early == []
     assert buried == [silent]
@@ -125,7 +125,7 @@ async def test_the_silent_are_buried_and_those_just_heard_of_are_not(store, cloc
 async def test_those_known_to_be_gone_are_buried_however_lately_they_were_heard_of(store, clock):
     gone, alive = await a_node(store, clock), await a_node(store, clock)
 
-    buried = await store.nodes.bury(silent_before=0, gone=[gone], now=clock.now())
+    buried = await store.nodes.declare_dead(silent_before=0, gone=[gone], now=clock.now())
 
     assert buried == [gone]
     assert (await store.nodes.beat(alive, now=clock.now())).schedulers == (alive,)
@@ -136,7 +136,7 @@ async def test_a_node_is_buried_once(store, clock):
     await kill(store, clock, gone)
     clock.advance(HOUR)
 
-    again = await store.nodes.bury(silent_before=clock.now(), gone=[gone], now=clock.now())
+    again = await store.nodes.declare_dead(silent_before=clock.now(), gone=[gone], now=clock.now())
 
     assert again == []
 
@@ -146,7 +146,7 @@ async def test_the_silent_and_the_gone_are_buried_together_and_told_once(store, 
     clock.advance(HOUR)
     gone, alive = await a_node(store, clock), await a_node(store, clock)
 
-    buried = await store.nodes.bury(
+    buried = await store.nodes.declare_dead(
         silent_before=clock.now(), gone=[gone, both, alive + 1_000], now=clock.now()
     )
 
@@ -175,7 +175,7 @@ async def test_a_node_that_said_farewell_is_dead(store, clock):
     with pytest.raises(NodeDead):
         await store.nodes.beat(node, now=clock.now())
     assert (await store.nodes.beat(other, now=clock.now())).schedulers == (other,)
-    assert await store.nodes.bury(silent_before=0, gone=[node], now=clock.now()) == []
+    assert await store.nodes.declare_dead(silent_before=0, gone=[node], now=clock.now()) == []
 
 
 async def test_a_forgotten_node_is_still_dead(store, clock):

@@ -7,7 +7,7 @@ import pytest
 from onthedot.core.instants import DAY, MINUTE, SECOND
 from onthedot.core.model import LeasedRun
 from onthedot.errors import NodeDead
-from onthedot.store.notes import LogPlace, Progress, RunNote
+from onthedot.store.notes import LogCursor, Progress, RunNote
 from tests.support.builders import (
     a_held_run,
     a_node,
@@ -28,7 +28,7 @@ def a_note(run: LeasedRun, clock, number: int = 1, **said: str) -> RunNote:
     return RunNote(run.job, run.run, run.fence, run.attempt, number, clock.now(), **said)
 
 
-async def lines(store, run, after: LogPlace | None = None, limit: int = 10) -> list[str]:
+async def lines(store, run, after: LogCursor | None = None, limit: int = 10) -> list[str]:
     return [row.lines for row in await store.notes.lines(*key_of(run), after=after, limit=limit)]
 
 

@@ -173,7 +173,7 @@ async def test_versions_that_ended_before_are_forgotten_and_the_current_one_stay
 
     refs = [VersionRef(job.id, version) for version in (1, 2, 3)]
     assert went == 1
-    assert (await store.jobs.handlings(refs)).keys() == set(refs[1:])
+    assert (await store.jobs.execution_specs(refs)).keys() == set(refs[1:])
 
 
 async def test_dead_nodes_are_forgotten_after_their_time(store, clock):

@@ -9,7 +9,7 @@ import pytest
 
 from onthedot.core.instants import DAY, HOUR, SECOND
 from onthedot.errors import IdempotencyMismatch, KeyTaken, NotFound
-from onthedot.store.values import Made
+from onthedot.store.values import Created
 from tests.support.builders import (
     a_definition,
     a_job,
@@ -42,7 +42,7 @@ async def test_a_repeated_create_returns_the_kept_answer_and_makes_nothing(store
     again = await create(store, clock, a_receipt())
 
     assert (made.job.version, made.repeat) == (1, None)
-    assert again == Made(repeat=f"job {made.job.id}, runs [] ✓")
+    assert again == Created(repeat=f"job {made.job.id}, runs [] ✓")
     assert await jobs_in(store) == [made.job]
 
 
@@ -54,7 +54,7 @@ async def test_a_repeated_enqueue_returns_the_kept_answer_and_makes_nothing(stor
     again = await enqueue(store, clock, job, a_receipt())
 
     assert made.repeat is None
-    assert again == Made(repeat=f"job {job.id}, runs [{made.run}] ✓")
+    assert again == Created(repeat=f"job {job.id}, runs [{made.run}] ✓")
     assert [view.run for view in await ledger_of(store, clock, job.id)] == [made.run]
 
 

@@ -225,7 +225,7 @@ async def test_the_definition_of_a_deleted_job_can_be_read_by_who_holds_its_run(
 
     await delete(store, clock, job)
 
-    assert await store.jobs.handlings([ref]) == {ref: handling_of(job.definition)}
+    assert await store.jobs.execution_specs([ref]) == {ref: handling_of(job.definition)}
 
 
 async def test_how_to_execute_superseded_versions_is_kept(store, clock):
@@ -235,12 +235,12 @@ async def test_how_to_execute_superseded_versions_is_kept(store, clock):
     await edit(store, clock, job, schedule=None, payload="[3]", retries=7, backoff=backoff)
 
     refs = [VersionRef(job.id, version) for version in (1, 2, 3, 4)]
-    handlings = await store.jobs.handlings([*refs, VersionRef(job.id + 1_000, 1)])
+    execution_specs = await store.jobs.execution_specs([*refs, VersionRef(job.id + 1_000, 1)])
 
     first = handling_of(a_definition(timeout_us=SECOND))
     second = first._replace(handler_url="http://127.0.0.1:9/second")
     third = second._replace(payload="[3]", retries=7, backoff=backoff)
-    assert handlings == {refs[0]: first, refs[1]: second, refs[2]: third}
+    assert execution_specs == {refs[0]: first, refs[1]: second, refs[2]: third}
 
 
 @pytest.mark.parametrize("claimed", [False, True])
@@ -251,9 +251,9 @@ async def test_the_decision_is_told_where_the_job_stands(store, clock, claimed):
     if claimed:
         await claim(store, clock, node)
 
-    standing = await standing_of(store, clock, job)
+    current = await standing_of(store, clock, job)
 
-    assert standing.job == job
-    assert standing.now == clock.now()
-    assert not standing.waiting
-    assert standing.cut == clock.now() + (SECOND if claimed else 0)
+    assert current.job == job
+    assert current.now == clock.now()
+    assert not current.waiting
+    assert current.cut == clock.now() + (SECOND if claimed else 0)

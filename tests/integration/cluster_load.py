@@ -64,7 +64,7 @@ class Client:
     triggers: list[Trigger] = field(default_factory=list)
     cancels: list[Cancel] = field(default_factory=list)
     slow: list[str] = field(default_factory=list)
-    wishes: list[Wish] = field(default_factory=list)
+    cancel_requests: list[Wish] = field(default_factory=list)
     error: Exception | None = None
 
     def __post_init__(self) -> None:
@@ -160,14 +160,20 @@ class Client:
         )
         if self.chance.random() < 0.6:
             at = time.monotonic() + self.chance.uniform(0.0, body.get("delay", 0.0) + 0.3)
-            self.wishes.append(Wish(at, run_id))
+            self.cancel_requests.append(Wish(at, run_id))
 
     def _cancel_some(self) -> None:
-        due = [wish for wish in self.wishes if wish.at <= time.monotonic()]
-        for wish in due:
-            self.wishes.remove(wish)
-            reply = self.rest.post(f"/v1/runs/{wish.run_id}/cancel")
-            self.cancels.append(Cancel(run_id=wish.run_id, answered=now(), code=reply.status))
+        due = [
+            cancel_request
+            for cancel_request in self.cancel_requests
+            if cancel_request.at <= time.monotonic()
+        ]
+        for cancel_request in due:
+            self.cancel_requests.remove(cancel_request)
+            reply = self.rest.post(f"/v1/runs/{cancel_request.run_id}/cancel")
+            self.cancels.append(
+                Cancel(run_id=cancel_request.run_id, answered=now(), code=reply.status)
+            )
 
     def _change(self, job: Job, kind: Kind, body: Json, every: int = 0) -> None:
         sent = now()

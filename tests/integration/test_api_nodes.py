@@ -99,7 +99,7 @@ async def test_the_page_shows_the_living_first_and_forgets_the_long_dead(api: Ap
     api.clock.advance(2 * HOUR)
     alive = await a_node(api.store, api.clock)
     dead = await a_node(api.store, api.clock)
-    await api.store.nodes.bury(silent_before=0, gone=[dead], now=api.clock.now())
+    await api.store.nodes.declare_dead(silent_before=0, gone=[dead], now=api.clock.now())
 
     overview = (await api.call("GET", "/v1/overview")).json()
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from onthedot.roles.declaring import declare
-from onthedot.roles.follower import IDLE_S, Follower
+from onthedot.roles.calendar_sync import IDLE_S, CalendarSync
+from onthedot.usecases.declaring import declare
 from tests.integration.test_api_kit import Api, an_api, check_problem
 from tests.integration.test_cli_kit import Command, check_error
 
@@ -177,7 +177,7 @@ async def test_what_an_edit_left_undone_is_done_by_a_janitor(api: Api) -> None:
     await api.store.calendars.put("business", calendar, now=api.clock.now())
     woken: list[str] = []
 
-    slept = await Follower(api.store, api.clock, lambda: woken.append("scheduler")).step()
+    slept = await CalendarSync(api.store, api.clock, lambda: woken.append("scheduler")).step()
 
     shown = (await api.call("GET", f"/v1/jobs/{job['jobId']}")).json()
     assert (slept, woken) == (IDLE_S, ["scheduler"])

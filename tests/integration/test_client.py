@@ -17,14 +17,14 @@ from tests.support.server import Server
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory, receiver: Receiver) -> Iterator[Stage]:
-    key = {"ONTHEDOT_API_KEY": "a-key"}
+    key = {"ONTHEDOT_API_KEY": "a-key-of-twenty-letters"}
     with Server(tmp_path_factory.mktemp("client"), environment=key) as server:
         yield Stage(server, receiver)
 
 
 @pytest.fixture
 def client(stage: Stage) -> Client:
-    return Client(stage.server.url, "a-key")
+    return Client(stage.server.url, "a-key-of-twenty-letters")
 
 
 def url(stage: Stage, path: str = "/ok") -> str:

@@ -107,7 +107,7 @@ async def test_a_run_under_way_is_drained_at_the_end_and_the_next_start_goes_on(
 async def test_what_does_not_stop_in_time_is_left_alone_and_the_run_has_failed(
     app, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("onthedot.sdk.inline.HALT_S", 0.1)
+    monkeypatch.setattr("onthedot.embedded.inline.HALT_S", 0.1)
     release.clear()
     try:
         async with app.node(database=at(tmp_path)) as node:

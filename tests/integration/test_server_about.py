@@ -107,6 +107,7 @@ def routes() -> list[tuple[str, set[str]]]:
 
     class Nothing:
         api_key = None
+        version = "1"
 
     app = build(Nothing())  # type: ignore[arg-type]
     return [
@@ -212,3 +213,9 @@ def test_the_view_for_sqlite3_agrees_with_the_api_while_the_server_runs(stage):
 
 def instant(text: str | None) -> int | None:
     return None if text is None else instant_us(text)
+
+
+def test_no_two_schemas_have_the_same_title(openapi):
+    titles = [schema.get("title") for schema in openapi["components"]["schemas"].values()]
+
+    assert len(set(titles)) == len(titles)

@@ -118,3 +118,26 @@ def test_what_is_no_http_answer_is_a_network_error_and_retried(stage, answer):
     assert (run["status"], run["attempt"]) == ("failed", 2)
     assert run["error"]
     assert run["output"] is None
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n0\r\n",
+    ],
+)
+def test_a_success_whose_body_breaks_off_is_a_failed_attempt(stage, answer):
+    with answering(answer) as url:
+        run = stage.ran(handlerUrl=url, retries=1, backoff=QUICK)
+
+    assert (run["status"], run["attempt"], run["output"]) == ("failed", 2, "half")
+    assert run["error"].startswith("the answer (HTTP 200) broke off: Not enough data")
+
+
+def test_a_failure_whose_body_breaks_off_fails_as_it_says(stage):
+    with answering(b"HTTP/1.1 404 Not Found\r\nContent-Length: 100\r\n\r\nhalf") as url:
+        run = stage.ran(handlerUrl=url, retries=1, backoff=QUICK)
+
+    assert (run["status"], run["attempt"], run["error"]) == ("failed", 1, "HTTP 404 Not Found")

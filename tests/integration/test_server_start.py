@@ -18,7 +18,7 @@ from tests.support.receiver import Receiver
 from tests.support.rest import Rest, eventually
 from tests.support.server import ONTHEDOT, Server, clean_environment, free_port
 
-KEY = "a-long-random-text"
+KEY = "a-long-random-text-of-30-chars"
 
 
 def refused(*options: str, folder: Path, **environment: str) -> tuple[int, str]:

@@ -12,7 +12,7 @@ from onthedot.core.notifying import Notice
 from onthedot.errors import NodeDead, NotFound
 from onthedot.store.claims import Finished
 from onthedot.store.postgres.clock import FAR_US
-from onthedot.store.values import CancelVerdict, Made, Redriven
+from onthedot.store.values import CancelVerdict, Created, Redriven
 from tests.races.stage import Race, RolledBack
 from tests.races.world import PERIOD
 
@@ -181,7 +181,7 @@ def owners(race: Race) -> Iterator[str]:
             yield f"run {run} belongs to a dead node that nobody will look at again"
     for row in race.state["signal"]:
         if (row["node"], *_key(row)) not in owned:
-            yield f"a wish for run {_key(row)} is addressed to a node that does not hold it"
+            yield f"a cancel request for {_key(row)} is addressed to a node that does not hold it"
 
 
 def deleted_jobs(race: Race) -> Iterator[str]:
@@ -219,7 +219,7 @@ def promises(race: Race) -> Iterator[str]:
         for each in _leases(answer):
             if _key_of(each) not in there:
                 yield f"{verb.name} gave run {_key_of(each)}, which is nowhere"
-        if isinstance(answer, Made) and answer.job is not None:
+        if isinstance(answer, Created) and answer.job is not None:
             if answer.job.id not in jobs | gone:
                 yield f"{verb.name} made or found a job that is gone"
             if answer.run is not None and (answer.job.id, answer.run) not in there:

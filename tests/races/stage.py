@@ -12,7 +12,7 @@ from typing import Any, Literal
 import asyncpg
 
 from onthedot.store.postgres import PostgresStore
-from onthedot.store.postgres.database import Connection, Database, PoolSettings
+from onthedot.store.postgres.database import Connection, PoolSettings, PostgresDatabase
 from tests.races.verbs import Verb
 from tests.races.world import TABLES, World
 
@@ -82,7 +82,7 @@ class Gate:
         self.opened.set()
 
 
-class LoneDatabase(Database):
+class LoneDatabase(PostgresDatabase):
     """All on one connection, the heartbeat too: whether it waits for a lock can be seen."""
 
     @asynccontextmanager
@@ -138,7 +138,12 @@ class Stage:
     looks on."""
 
     def __init__(
-        self, world: World, held: HeldDatabase, free: Database, looker: asyncpg.Connection, pid: int
+        self,
+        world: World,
+        held: HeldDatabase,
+        free: PostgresDatabase,
+        looker: asyncpg.Connection,
+        pid: int,
     ) -> None:
         self.world = world
         self._held, self._free, self._looker, self._pid = held, free, looker, pid
@@ -210,7 +215,10 @@ class Stage:
         return bool(await self._looker.fetchval(found, verb.by(self.world)))
 
     async def _restore(self) -> None:
+        """A rollback like any other, which these stores are not to notice."""
         await self._looker.execute("select kept.restore()")
+        for database in (self._held, self._free):
+            database.memory.seen = database.memory.lost = None
 
     async def _state(self) -> State:
         found = json.loads(await self._looker.fetchval(STATE))

@@ -11,9 +11,10 @@ from typing import Any
 
 from onthedot.core.schedules import Calendar, Cron
 from onthedot.errors import CalendarInUse, Invalid
-from onthedot.store.calendars import CalendarView, take_over
+from onthedot.store.calendars import CalendarView
 from onthedot.store.postgres import PostgresStore
-from onthedot.store.postgres.database import Database
+from onthedot.store.postgres.database import PostgresDatabase
+from onthedot.usecases.calendars import take_over
 from tests.races.stage import ALONE, Gate, HeldDatabase, LoneDatabase
 from tests.support.builders import a_job
 from tests.support.clock import ManualClock
@@ -26,7 +27,9 @@ Act = Callable[[PostgresStore], Awaitable[Any]]
 
 
 @asynccontextmanager
-async def a_place(server: PostgresServer) -> AsyncIterator[tuple[HeldDatabase, Database, Database]]:
+async def a_place(
+    server: PostgresServer,
+) -> AsyncIterator[tuple[HeldDatabase, PostgresDatabase, PostgresDatabase]]:
     name = await new_database(server)
     held = await HeldDatabase.open(server.url(name), ALONE)
     others = [await LoneDatabase.open(server.url(name), ALONE) for _ in range(2)]
@@ -40,7 +43,7 @@ async def a_place(server: PostgresServer) -> AsyncIterator[tuple[HeldDatabase, D
 
 
 async def raced(
-    place: tuple[HeldDatabase, Database, Database], first: Act, second: Act
+    place: tuple[HeldDatabase, PostgresDatabase, PostgresDatabase], first: Act, second: Act
 ) -> tuple[Any, Any, bool]:
     """What both say, and whether the second had to wait until the first had committed."""
     held, free, looker = place

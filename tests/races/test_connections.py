@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from onthedot.errors import StoreUnavailable
-from onthedot.store.postgres.database import Database, PoolSettings
+from onthedot.store.postgres.database import PoolSettings, PostgresDatabase
 from tests.support.postgres import drop_database, new_database
 
 CUTS = 150
@@ -24,7 +24,7 @@ END_ONE = """
 """
 
 
-async def ask_until(over: asyncio.Event, database: Database) -> list[Exception]:
+async def ask_until(over: asyncio.Event, database: PostgresDatabase) -> list[Exception]:
     """Every error that callers got."""
     errors: list[Exception] = []
     while not over.is_set():
@@ -37,7 +37,7 @@ async def ask_until(over: asyncio.Event, database: Database) -> list[Exception]:
 
 async def test_a_connection_that_the_server_ends_is_an_outage_at_whatever_moment(packaged):
     name = await new_database(packaged)
-    database = await Database.open(packaged.url(name), PoolSettings(size=ASKERS))
+    database = await PostgresDatabase.open(packaged.url(name), PoolSettings(size=ASKERS))
     ending, over = await asyncpg.connect(packaged.url(name)), asyncio.Event()
     asking = [asyncio.create_task(ask_until(over, database)) for _ in range(ASKERS)]
 
@@ -55,7 +55,7 @@ async def test_a_connection_that_the_server_ends_is_an_outage_at_whatever_moment
 
 @pytest.mark.parametrize("value", [1 << 70, "no number"])
 async def test_a_value_that_cannot_be_sent_is_not_taken_for_an_outage(packaged, value):
-    database = await Database.open(packaged.url(), PoolSettings(size=1))
+    database = await PostgresDatabase.open(packaged.url(), PoolSettings(size=1))
 
     with pytest.raises(asyncpg.DataError):
         await database.value("select $1::bigint", value)
@@ -64,7 +64,7 @@ async def test_a_value_that_cannot_be_sent_is_not_taken_for_an_outage(packaged, 
 
 
 async def test_a_disk_that_cannot_be_read_says_nothing_about_what_was_to_be_written(packaged):
-    database = await Database.open(packaged.url(), PoolSettings(size=1))
+    database = await PostgresDatabase.open(packaged.url(), PoolSettings(size=1))
 
     with pytest.raises(StoreUnavailable, match="could not read block"):
         await database.value(

@@ -9,7 +9,7 @@ import asyncpg
 
 from onthedot.store.claims import Finished
 from onthedot.store.postgres import PostgresStore
-from onthedot.store.postgres.database import Database
+from onthedot.store.postgres.database import PostgresDatabase
 from tests.races.stage import ALONE, BLOCKED
 from tests.support.builders import a_job, a_node, lease, some_runs, succeeded
 from tests.support.clock import ManualClock
@@ -22,7 +22,7 @@ PATIENCE_S = 20.0
 async def test_the_victim_of_a_deadlock_begins_again_and_nobody_notices(packaged):
     name, clock = await new_database(packaged), ManualClock()
     async with AsyncExitStack() as stack:
-        database = await Database.open(packaged.url(name), ALONE)
+        database = await PostgresDatabase.open(packaged.url(name), ALONE)
         stack.push_async_callback(database.close)
         rival, third, looker = [await a_connection(stack, packaged.url(name)) for _ in range(3)]
         store, pid = PostgresStore(database), await database.value("select pg_backend_pid()")

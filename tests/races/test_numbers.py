@@ -8,7 +8,7 @@ import pytest
 from onthedot.core.instants import HOUR
 from onthedot.core.model import NUMBER_MAX
 from onthedot.store.postgres import open_store
-from onthedot.store.values import Asked
+from onthedot.store.values import EnqueueRequest
 from tests.support.builders import a_job
 from tests.support.clock import ManualClock
 from tests.support.postgres import drop_database, new_database
@@ -31,7 +31,11 @@ async def test_a_number_that_is_taken_is_given_to_nobody_wherever_its_run_is(pac
     name, clock = await new_database(packaged), ManualClock()
     store = await open_store(packaged.url(name))
     job = await a_job(store, clock)
-    asked = [Asked(clock.now()), Asked(clock.now() + HOUR), Asked(clock.now())]
+    asked = [
+        EnqueueRequest(clock.now()),
+        EnqueueRequest(clock.now() + HOUR),
+        EnqueueRequest(clock.now()),
+    ]
     connection = await asyncpg.connect(packaged.url(name))
     # The last microsecond of those that would be used first is full.
     await connection.execute(TAKEN[place], job.id, clock.now() + 2, NUMBER_MAX)

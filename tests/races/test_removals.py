@@ -80,7 +80,7 @@ REMOVALS = (
     ),
     Removal(
         what="the lock of a burial",
-        where="nodes.bury",
+        where="nodes.declare_dead",
         text="for update skip locked",
         row=("lease", "free"),
         fault="committed after the death of its node",
@@ -123,7 +123,7 @@ REMOVALS = (
     ),
     Removal(
         what="the lock of a redrive on the letter",
-        where="redrive_letters",
+        where="redrive_dead_letters",
         text="    for update\n",
         row=("redrive", "dead"),
         fault="an error that the contract does not know",

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import AsyncExitStack
 
 from onthedot.store.postgres import PostgresStore
-from onthedot.store.postgres.database import Database
+from onthedot.store.postgres.database import PostgresDatabase
 from tests.races.stage import ALONE, Gate, HeldDatabase
 from tests.support.builders import a_node, lease, some_runs
 from tests.support.clock import ManualClock
@@ -17,7 +17,7 @@ async def test_who_finds_the_first_runs_taken_looks_further_down_the_queue(packa
     name, clock = await new_database(packaged), ManualClock()
     async with AsyncExitStack() as stack:
         held = await HeldDatabase.open(packaged.url(name), ALONE)
-        free = await Database.open(packaged.url(name), ALONE)
+        free = await PostgresDatabase.open(packaged.url(name), ALONE)
         for database in (held, free):
             stack.push_async_callback(database.close)
         store = PostgresStore(free)

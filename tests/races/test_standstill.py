@@ -12,7 +12,7 @@ import pytest
 from onthedot.core.instants import SECOND
 from onthedot.errors import StoreUnavailable
 from onthedot.store.postgres import PostgresStore
-from onthedot.store.postgres.database import Connection, Database, PoolSettings
+from onthedot.store.postgres.database import Connection, PoolSettings, PostgresDatabase
 from tests.races.stage import ALONE, PATIENCE_S, Gate, HeldDatabase
 from tests.support.builders import a_job, a_node, claim, every, pause
 from tests.support.clock import ManualClock
@@ -33,7 +33,7 @@ async def two_stores(
     name = await new_database(server)
     async with AsyncExitStack() as stack:
         held = await HeldDatabase.open(server.url(name), FROZEN)
-        free = await Database.open(server.url(name), ALONE)
+        free = await PostgresDatabase.open(server.url(name), ALONE)
         for database in (held, free):
             stack.push_async_callback(database.close)
         assert isinstance(held, HeldDatabase)
@@ -53,7 +53,7 @@ async def test_a_node_that_froze_while_it_beat_can_be_declared_dead(packaged):
         buried: list[int] = []
         async with asyncio.timeout(PATIENCE_S):
             while not buried:
-                buried = await store.nodes.bury(silent_before=later, now=later)
+                buried = await store.nodes.declare_dead(silent_before=later, now=later)
         gate.open("commit")
 
         assert buried == [node]
@@ -87,7 +87,7 @@ async def test_whoever_takes_nothing_of_its_answer_lets_go_of_its_locks():
     answers: list[object] = []
 
     async def freeze_while_the_answer_comes() -> None:
-        frozen = await Database.open(server.url(), FROZEN)
+        frozen = await PostgresDatabase.open(server.url(), FROZEN)
 
         async def verb(db: Connection) -> object:
             await db.fetchval(LOCK)
@@ -100,7 +100,7 @@ async def test_whoever_takes_nothing_of_its_answer_lets_go_of_its_locks():
 
     thread = threading.Thread(target=lambda: asyncio.run(freeze_while_the_answer_comes()))
     thread.start()
-    store = await Database.open(server.url(), ALONE)
+    store = await PostgresDatabase.open(server.url(), ALONE)
     async with asyncio.timeout(PATIENCE_S):
         await asyncio.to_thread(locked.wait)
         while not await store.value(TRY):

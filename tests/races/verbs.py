@@ -9,7 +9,7 @@ from typing import Any
 import asyncpg
 
 from onthedot.core import editing
-from onthedot.core.editing import Change, Standing
+from onthedot.core.editing import Change, CurrentJob
 from onthedot.core.instants import MINUTE, SECOND
 from onthedot.core.model import CALLBACKS, Once, Outcome, RunRef
 from onthedot.core.states import Status
@@ -28,8 +28,8 @@ from onthedot.ids import parse_run_id
 from onthedot.store.claims import Finished, Lessee
 from onthedot.store.notes import RunNote
 from onthedot.store.postgres import PostgresStore
-from onthedot.store.postgres.clock import Clock
-from onthedot.store.values import Asked, Delivery, Made, Redriven
+from onthedot.store.postgres.clock import PostgresClock
+from onthedot.store.values import Created, Delivery, EnqueueRequest, Redriven
 from tests.races.verbs_of_time import advance_backfills, backfill, follow, remake
 from tests.races.world import PERIOD, World
 from tests.support.builders import ALL_SHARDS, a_definition, a_receipt, every
@@ -59,11 +59,11 @@ class Verb:
     passes_over: bool = False
 
 
-def changing(become: Callable[[Standing, World], Change], *, expect: bool = False) -> Act:
+def changing(become: Callable[[CurrentJob, World], Change], *, expect: bool = False) -> Act:
     async def act(store: PostgresStore, world: World) -> Any:
         return await store.jobs.change(
             world.job.id,
-            lambda standing: become(standing, world),
+            lambda current: become(current, world),
             now=world.now,
             expected=world.job.version if expect else None,
         )
@@ -71,15 +71,13 @@ def changing(become: Callable[[Standing, World], Change], *, expect: bool = Fals
     return act
 
 
-def edited(**fields: Any) -> Callable[[Standing, World], Change]:
-    return lambda standing, world: editing.edit(
-        standing, standing.job.definition._replace(**fields)
-    )
+def edited(**fields: Any) -> Callable[[CurrentJob, World], Change]:
+    return lambda current, world: editing.edit(current, current.job.definition._replace(**fields))
 
 
-def moved(standing: Standing, world: World) -> Change:
-    definition = standing.job.definition._replace(schedule=Once(world.now + 5 * SECOND))
-    return editing.edit(standing, definition)
+def moved(current: CurrentJob, world: World) -> Change:
+    definition = current.job.definition._replace(schedule=Once(world.now + 5 * SECOND))
+    return editing.edit(current, definition)
 
 
 async def create(store: PostgresStore, world: World) -> Any:
@@ -106,7 +104,7 @@ async def enqueue_later(store: PostgresStore, world: World) -> Any:
 
 
 async def enqueue_many(store: PostgresStore, world: World) -> Any:
-    asked = [Asked(world.now), Asked(world.now + MINUTE)]
+    asked = [EnqueueRequest(world.now), EnqueueRequest(world.now + MINUTE)]
     return await store.runs.enqueue_many(world.job.id, asked, now=world.now)
 
 
@@ -119,7 +117,7 @@ async def enqueue_within(store: PostgresStore, world: World) -> Any:
     except asyncpg.PostgresError as error:
         raise (NotFound("no such job") if error.sqlstate == "OT004" else error) from error
     job, run = parse_run_id(text, text.partition("-")[0])
-    return Made(job=world.job, runs=(run,)) if job == world.job.id else text
+    return Created(job=world.job, runs=(run,)) if job == world.job.id else text
 
 
 async def declare(store: PostgresStore, world: World) -> Any:
@@ -133,7 +131,7 @@ async def fire(store: PostgresStore, world: World) -> Any:
 
 async def split(store: PostgresStore, world: World) -> Any:
     """A scheduler that has just come looks far ahead: what it reads must be split first."""
-    newcomer = Clock(store.clock._database)
+    newcomer = PostgresClock(store.clock._database)
     shards = frozenset({world.job.shard})
     return await newcomer.peek(shards, until=world.now + 2 * PERIOD, limit=SOME)
 
@@ -197,19 +195,19 @@ async def cancel(store: PostgresStore, world: World) -> Any:
 
 
 async def redrive(store: PostgresStore, world: World) -> Any:
-    return Redriven(world.run.run, await store.letters.redrive(*world.run, now=world.now))
+    return Redriven(world.run.run, await store.dead_letters.redrive(*world.run, now=world.now))
 
 
 async def redrive_all(store: PostgresStore, world: World) -> Any:
-    return await store.letters.redrive_all(world.job.id, limit=SOME, now=world.now)
+    return await store.dead_letters.redrive_all(world.job.id, limit=SOME, now=world.now)
 
 
 async def dismiss(store: PostgresStore, world: World) -> Any:
-    return await store.letters.dismiss(*world.run)
+    return await store.dead_letters.dismiss(*world.run)
 
 
 async def dismiss_all(store: PostgresStore, world: World) -> Any:
-    return await store.letters.dismiss_all(world.job.id, limit=SOME)
+    return await store.dead_letters.dismiss_all(world.job.id, limit=SOME)
 
 
 async def take_notices(store: PostgresStore, world: World) -> Any:
@@ -232,7 +230,7 @@ async def beat(store: PostgresStore, world: World) -> Any:
 
 
 async def bury(store: PostgresStore, world: World) -> Any:
-    return await store.nodes.bury(silent_before=0, gone=[world.node], now=world.now)
+    return await store.nodes.declare_dead(silent_before=0, gone=[world.node], now=world.now)
 
 
 async def leave(store: PostgresStore, world: World) -> Any:
@@ -284,7 +282,7 @@ VERBS = (
     Verb(name="resume", act=changing(edited(paused=False)), worlds=("paused",), may=EDITS),
     Verb(
         name="delete",
-        act=changing(lambda standing, world: editing.delete(standing)),
+        act=changing(lambda current, world: editing.delete(current)),
         worlds=(*LIVE_JOBS, "paused", *CHAINED),
         may=EDITS,
     ),

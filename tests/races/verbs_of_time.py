@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from onthedot.core import editing
-from onthedot.core.backfilling import Manner
-from onthedot.core.editing import Change, Standing
+from onthedot.core.backfilling import BackfillOptions
+from onthedot.core.editing import Change, CurrentJob
 from onthedot.core.schedules import Calendar, zones
 from onthedot.store.postgres import PostgresStore
 from tests.races.world import DUBAI, FIVE_MINUTES_OFF, PERIOD, World
@@ -18,8 +18,8 @@ async def follow(store: PostgresStore, world: World) -> Any:
     """A calendar is changed, and the job takes it over."""
     view = await store.calendars.put("days", Calendar.read(["2100-01-01"], []), now=world.now)
 
-    def decide(standing: Standing) -> Change:
-        return editing.edit(standing, standing.job.definition._replace(calendar=view.named))
+    def decide(current: CurrentJob) -> Change:
+        return editing.edit(current, current.job.definition._replace(calendar=view.named))
 
     return await store.jobs.remake({world.job.id: decide}, now=world.now)
 
@@ -27,7 +27,7 @@ async def follow(store: PostgresStore, world: World) -> Any:
 async def backfill(store: PostgresStore, world: World) -> Any:
     """Begun and carried on: its runs are made, and go with the job if that is deleted."""
     dues = [world.now - k * PERIOD // 7 for k in (1, 2)]
-    begun = await store.backfills.begin(world.job.id, dues, Manner(), now=world.now)
+    begun = await store.backfills.begin(world.job.id, dues, BackfillOptions(), now=world.now)
     await store.backfills.advance(limit=SOME, now=world.now)
     return begun
 

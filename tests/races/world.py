@@ -10,7 +10,7 @@ from typing import Any
 
 import asyncpg
 
-from onthedot.core.editing import Change, Standing, edit
+from onthedot.core.editing import Change, CurrentJob, edit
 from onthedot.core.firing import AHEAD, Plan
 from onthedot.core.instants import MILLISECOND, SECOND, Instant
 from onthedot.core.model import Job, LeasedRun, Once, occurrence
@@ -318,8 +318,8 @@ async def _become_chain(scene: Scene) -> None:
 
 
 async def _become_one_off(scene: Scene, at: Instant) -> None:
-    def decide(standing: Standing) -> Change:
-        return edit(standing, standing.job.definition._replace(schedule=Once(at)))
+    def decide(current: CurrentJob) -> Change:
+        return edit(current, current.job.definition._replace(schedule=Once(at)))
 
     changed = await scene.store.jobs.change(scene.job.id, decide, now=scene.clock.now())
     assert changed is not None

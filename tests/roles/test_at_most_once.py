@@ -11,7 +11,7 @@ from onthedot.core.instants import SECOND
 from onthedot.core.outcomes import Result
 from onthedot.core.states import Status
 from onthedot.errors import StoreUnavailable
-from onthedot.roles.holding import HAND_BACK_US
+from onthedot.roles.held_runs import HAND_BACK_US
 from tests.support.builders import (
     RunKey,
     a_job,
@@ -125,7 +125,7 @@ async def test_a_lease_whose_answer_was_lost_is_given_back_and_starts_once(store
         await stand.worker.step()
 
     for _ in range(2):
-        await stand.steward.reconcile()
+        await stand.reconciler.reconcile()
     stand.worker.look()
     await stand.work_off()
 
@@ -143,7 +143,7 @@ async def test_an_outcome_that_cannot_be_written_never_gives_the_run_back(store,
     await stand.work()
     await stand.finisher.step()
     for _ in range(3):
-        await stand.steward.reconcile()
+        await stand.reconciler.reconcile()
     faulty.heal()
     stand.worker.look()
     await stand.work_off()

@@ -11,8 +11,8 @@ from onthedot.core.instants import MILLISECOND, SECOND
 from onthedot.core.model import Backoff, Definition, LeasedRun, Outcome
 from onthedot.core.outcomes import Result
 from onthedot.core.states import Status
-from onthedot.roles.attempt import Attempts, Workbench
-from onthedot.roles.holding import Holding
+from onthedot.roles.attempt import Attempts, AttemptServices
+from onthedot.roles.held_runs import HeldRuns
 from onthedot.roles.runners import Call, Done, Stop
 from onthedot.store.values import CancelVerdict
 from tests.support.builders import (
@@ -56,15 +56,15 @@ class Entwined:
 
 async def test_attempts_that_have_ended_leave_nothing_for_the_collector(clock):
     ended: list[Outcome] = []
-    bench = Workbench(clock, FixedChance(), Entwined(), INSTALLATION, ended.append)
-    attempts = Attempts(bench, Holding(clock, slots=10))
+    bench = AttemptServices(clock, FixedChance(), Entwined(), INSTALLATION, ended.append)
+    attempts = Attempts(bench, HeldRuns(clock, slots=10))
     run = LeasedRun(33, 1 << 10, 4, "default", 5, START, START, 1, 0, 17, None)
-    handling = handling_of(Definition(name="n", handler="sums"))
+    execution = handling_of(Definition(name="n", handler="sums"))
     gc.collect()
     gc.disable()
     try:
         for _ in range(100):
-            attempts.start(run, handling)
+            attempts.start(run, execution)
             await idle()
         left = gc.collect()
     finally:
@@ -149,7 +149,7 @@ async def test_an_attempt_that_ends_in_time_does_not_time_out(store, clock):
 # Runners that misbehave
 
 
-@pytest.mark.parametrize("error", [RuntimeError("boom"), KeyError("x"), OSError(24, "EMFILE")])
+@pytest.mark.parametrize("error", [RuntimeError("boom"), KeyError("x"), OSError(5, "EIO")])
 async def test_a_runner_that_raises_fails_the_attempt_and_not_the_worker(store, clock, error):
     wrong, sound = await some_runs(store, clock, 2, await a_job(store, clock, retries=0))
     stand = await a_stand(store, clock)
@@ -196,7 +196,7 @@ async def test_a_run_that_comes_back_while_its_last_attempt_is_ending_has_two_en
     await a_hanging_attempt(store, clock, stand)
     [first] = stand.holding.under_way.values()
 
-    stand.attempts.start(first.run._replace(fence=first.run.fence + 2), first.handling)
+    stand.attempts.start(first.run._replace(fence=first.run.fence + 2), first.execution)
     stand.runner.let_go()
     await idle()
 
@@ -214,7 +214,7 @@ async def test_a_run_that_waits_in_memory_is_cancelled_at_once_and_never_starts(
     [ref] = await store.runs.owned(stand.number)
 
     verdict = await store.runs.cancel(job.id, ref.run, now=clock.now())
-    await stand.steward.listen()
+    await stand.reconciler.listen()
     await stand.finisher.step()
 
     assert verdict is CancelVerdict.ASKED
@@ -232,7 +232,7 @@ async def test_an_attempt_under_way_is_aborted_by_a_cancel(store, clock):
 
     await store.runs.cancel(run.job, run.run, now=clock.now())
     clock.advance(QUARTER)
-    await stand.steward.listen()
+    await stand.reconciler.listen()
     await idle()
     await stand.finisher.step()
 
@@ -250,7 +250,7 @@ async def test_an_attempt_that_is_cancelled_before_its_first_breath_ends_too(sto
     await store.runs.cancel(run.job, run.run, now=clock.now())
 
     await stand.worker.step()  # starts its task, which gets its turn only later
-    await stand.steward.listen()
+    await stand.reconciler.listen()
     await idle()
 
     assert [outcome.status for outcome in stand.outcomes] == [Status.CANCELLED]
@@ -263,7 +263,7 @@ async def test_a_cancel_that_is_repeated_leaves_one_outcome(store, clock):
     await store.runs.cancel(run.job, run.run, now=clock.now())
 
     for _ in range(3):
-        await stand.steward.listen()
+        await stand.reconciler.listen()
         await idle()
     await stand.finisher.step()
 
@@ -278,7 +278,7 @@ async def test_an_attempt_that_takes_its_time_to_stop_is_not_stopped_a_second_ti
     await store.runs.cancel(run.job, run.run, now=clock.now())
 
     for _ in range(8):
-        await asyncio.sleep(await stand.steward.listen())
+        await asyncio.sleep(await stand.reconciler.listen())
     await stand.finisher.step()
 
     assert stand.runner.aborted == [id_of(run)]
@@ -292,7 +292,7 @@ async def test_a_cancel_that_comes_too_late_changes_nothing(store, clock):
     await idle()
 
     await store.runs.cancel(run.job, run.run, now=clock.now())
-    await stand.steward.listen()
+    await stand.reconciler.listen()
     await idle()
     await stand.finisher.step()
 
@@ -318,7 +318,7 @@ async def test_a_deleted_job_stops_its_runs(store, clock):
     run = await a_hanging_attempt(store, clock, stand)
 
     await delete(store, clock, await store.jobs.get(run.job))
-    await stand.steward.listen()
+    await stand.reconciler.listen()
     await idle()
     await stand.finisher.step()
 

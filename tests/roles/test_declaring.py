@@ -6,8 +6,8 @@ import pytest
 
 from onthedot.core.instants import DAY
 from onthedot.core.model import Job
-from onthedot.roles.declaring import declare
 from onthedot.store.contract import Store
+from onthedot.usecases.declaring import declare
 from tests.support.clock import ManualClock
 
 

@@ -284,9 +284,9 @@ async def test_a_run_whose_outcome_was_given_up_is_given_back_by_reconciliation(
     faulty.on("runs.finish", Failing(ValueError("never")))
     await stand.finisher.step()
 
-    await stand.steward.reconcile()
+    await stand.reconciler.reconcile()
     clock.advance(2 * SECOND)
-    await stand.steward.reconcile()
+    await stand.reconciler.reconcile()
 
     [back] = await lease(store, clock, other)
     assert key_of(back) == run

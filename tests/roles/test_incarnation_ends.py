@@ -10,7 +10,7 @@ import pytest
 from onthedot.core.instants import DAY, MILLISECOND, SECOND
 from onthedot.core.states import Status
 from onthedot.errors import NodeDead, StoreUnavailable
-from onthedot.roles.incarnation import join
+from onthedot.roles.incarnation import DRAIN_S, join
 from tests.support.builders import (
     RunKey,
     a_held_run,
@@ -101,6 +101,20 @@ async def test_a_drain_does_not_wait_for_ever_for_a_store_that_lets_every_call_h
 
     # A step under way, the end of that one, and one try more: each is a call that hangs.
     assert clock.monotonic() - began <= 3 * 15 + 5
+
+
+async def test_a_drain_ends_although_a_call_of_the_store_never_does(store, faulty, clock):
+    async def never(verb: Any, *args: Any, **kwargs: Any) -> Any:
+        await asyncio.Event().wait()
+
+    await a_run(store, clock)
+    async with living(faulty, clock, grace_us=SECOND) as node:
+        faulty.on("runs.finish", never)
+        await until(lambda: node.incarnation.outcomes > 0)
+        began = clock.monotonic()
+        await node.drained()
+
+    assert clock.monotonic() - began <= 1 + DRAIN_S + 1
 
 
 @pytest.mark.parametrize("verb", ["clock.fire", "runs.promote", "runs.lease"])

@@ -10,7 +10,7 @@ from onthedot.core.instants import DAY, HOUR, MINUTE, SECOND
 from onthedot.core.notifying import signature
 from onthedot.core.outcomes import Result
 from onthedot.errors import StoreUnavailable
-from onthedot.roles.notifier import ANSWER_S, GROUP_MAX, LEASE_US, POLL_S, Notifier, Postbox
+from onthedot.roles.notifier import ANSWER_S, GROUP_MAX, LEASE_US, POLL_S, NoticeDelivery, Notifier
 from tests.support.builders import a_held_run, a_job, a_node, failed
 from tests.support.roles import INSTALLATION, Failing, FixedChance, living
 
@@ -42,7 +42,7 @@ class Pager:
 
 
 def a_notifier(store, clock, pager, *secrets):
-    return Notifier(store, clock, FixedChance(), Postbox(pager, secrets), INSTALLATION)
+    return Notifier(store, clock, FixedChance(), NoticeDelivery(pager, secrets), INSTALLATION)
 
 
 async def failures(store, clock, count=1):
@@ -217,7 +217,7 @@ async def test_a_worker_tells_of_a_failure_at_once_and_finishes_telling_when_it_
     pager = Pager()
     pager.takes_s = 2.0
     job = await a_job(store, clock, on_failure_url=URL, retries=0)
-    async with living(store, clock, postbox=Postbox(pager)) as node:
+    async with living(store, clock, postbox=NoticeDelivery(pager)) as node:
         node.runner.answer(Result(error="HTTP 500"))
         await store.runs.enqueue(job.id, due=clock.now(), payload=None, now=clock.now())
         began = clock.now()

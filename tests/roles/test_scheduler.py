@@ -14,7 +14,7 @@ from onthedot.core.states import Status
 from onthedot.errors import NodeDead, StoreUnavailable
 from onthedot.roles import scheduler
 from onthedot.roles.membership import Membership
-from onthedot.roles.scheduler import SCAN_S, NoHands, Scheduler
+from onthedot.roles.scheduler import SCAN_S, NoRunSink, Scheduler
 from tests.support.builders import (
     a_job,
     a_node,
@@ -210,7 +210,7 @@ async def test_a_node_without_a_worker_leaves_every_run_to_others(store, clock):
     number, other = await a_node(store, clock), await a_node(store, clock)
     member = Membership(store, clock, number=number, joined_sent=clock.monotonic())
 
-    await Scheduler(store, clock, member, NoHands(), lambda ats: None).step()
+    await Scheduler(store, clock, member, NoRunSink(), lambda ats: None).step()
 
     assert await store.runs.owned(number) == []
     clock.advance(SECOND)

@@ -14,38 +14,54 @@ import pytest
 
 from onthedot.core.model import Lanes
 from onthedot.core.states import Status
-from onthedot.roles.runners.child import Child
+from onthedot.roles.runners.child import RunnerChild
 from onthedot.roles.runners.functions import FunctionRunner
 from onthedot.roles.suspects import DEADLY_MAX, Suspects
 from onthedot.roles.worker import POLL_S
-from onthedot.wire.pipe import Begin, End, Frames, Halt, Hello, frame, to_runner
+from onthedot.wire.pipe import (
+    CallEnded,
+    CallReturned,
+    CancelCall,
+    Frames,
+    RetireRunner,
+    RunnerHello,
+    StartCall,
+    frame,
+    to_runner,
+)
 from tests.support.builders import a_job, a_node, a_one_off, some_runs, view
 from tests.support.roles import Stand, a_stand, idle, until
 
 SLOTS = 20
 START_S = 0.05
 LONG_S = 2.0
-DEADLY, HARMLESS, LONG = "deadly", "harmless", "long"
+DEADLY, HARMLESS, LONG, STUCK = "deadly", "harmless", "long", "stuck"
+STUCK_TOO = [f"{STUCK} {number}" for number in range(10)]
 
 
 class Processes:
     """Runner processes in memory, at the other end of the worker's real pipe: `deadly` takes its
-    process with it, until it is mended; `harmless` ends at once, `long` after two seconds.
+    process with it, until it is mended; `harmless` ends at once, `long` after two seconds; `stuck…`
+    does not end, whoever asks it to, until it is mended. `lasting`: how long others take instead.
     """
 
     def __init__(self) -> None:
         self.called: list[tuple[str, float]] = []
+        self.places: list[tuple[str, RunnerChild]] = []
         self.deaths: list[list[str]] = []
+        self.living: set[RunnerChild] = set()
+        self.lasting: dict[str, float] = {}
+        self.given_back: set[str] = set()
         self.mended = False
 
-    def make(self, *told: Any) -> Child:
+    def make(self, *told: Any) -> RunnerChild:
         return _Frail(self, *told)
 
     def starts(self, function: str) -> list[float]:
         return [at for name, at in self.called if name == function]
 
 
-class _Frail(Child):
+class _Frail(RunnerChild):
     """The worker's side is the real one; here is the process."""
 
     returncode: int | None = None
@@ -60,33 +76,56 @@ class _Frail(Child):
     async def _launch(self, app: str, memory_limit: int) -> None:
         await asyncio.sleep(START_S)
         self._process = self._transport = self  # type: ignore[assignment]
-        self._say(Hello([DEADLY, HARMLESS, LONG], []))
+        self._processes.living.add(self)
+        self._say(RunnerHello([DEADLY, HARMLESS, LONG, STUCK, *STUCK_TOO], []))
 
-    def _say(self, message: Hello | End) -> None:
+    def _say(self, message: RunnerHello | CallEnded | CallReturned) -> None:
         if self.returncode is None:
             asyncio.get_running_loop().call_soon(self.data_received, frame([message]))
 
     def write(self, data: bytes) -> None:
         for body in self._sent.feed(data):
             for message in to_runner(body):
-                if isinstance(message, Begin):
+                if isinstance(message, StartCall):
                     self._call(message)
-                elif isinstance(message, Halt):
-                    self._say(End(message.number, stopped=True))
+                elif isinstance(message, CancelCall) and not self._is_stuck(message.number):
+                    self._say(CallEnded(message.number, stopped=True))
+                elif isinstance(message, RetireRunner):
+                    self._give_back()
 
-    def _call(self, begin: Begin) -> None:
+    def _is_stuck(self, number: int) -> bool:
+        begin = self.under_way.get(number)
+        return begin is not None and self._does_not_end(begin)
+
+    def _does_not_end(self, begin: StartCall) -> bool:
+        return begin.function.startswith(STUCK) and not self._processes.mended
+
+    def _give_back(self) -> None:
+        for number, begin in self.under_way.items():
+            if begin.function in self._processes.given_back:
+                self._say(CallReturned(number))
+
+    def _call(self, begin: StartCall) -> None:
         loop = asyncio.get_running_loop()
         self._processes.called.append((begin.function, loop.time()))
+        self._processes.places.append((begin.function, self))
         if begin.function == DEADLY and not self._processes.mended:
             loop.call_later(0.001, self._die)
-        else:
+        elif not self._does_not_end(begin):
             lasts_s = LONG_S if begin.function == LONG else 0.001
-            loop.call_later(lasts_s, self._say, End(begin.number))
+            lasts_s = self._processes.lasting.get(begin.function, lasts_s)
+            loop.call_later(lasts_s, self._say, CallEnded(begin.number))
 
-    def _die(self) -> None:
+    def kill(self) -> None:
+        if self.returncode is None:
+            self._killed = True
+            self._die(signal.SIGKILL)
+
+    def _die(self, by: signal.Signals = signal.SIGSEGV) -> None:
         if self.returncode is None:
             self._processes.deaths.append(sorted(b.function for b in self.under_way.values()))
-            self.returncode = -signal.SIGSEGV
+            self._processes.living.discard(self)
+            self.returncode = -by
             self._over.set()
             self.connection_lost(None)
 
@@ -96,6 +135,7 @@ class _Frail(Child):
         return self.returncode
 
     def close(self) -> None:
+        self._processes.living.discard(self)
         self.returncode = 0
         self._over.set()
 

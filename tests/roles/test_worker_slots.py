@@ -162,9 +162,9 @@ async def test_runs_whose_hand_back_failed_come_back_by_reconciliation(store, fa
 
     with pytest.raises(StoreUnavailable):
         await stand.work()
-    await stand.steward.reconcile()
+    await stand.reconciler.reconcile()
     clock.advance(2 * SECOND)
-    await stand.steward.reconcile()
+    await stand.reconciler.reconcile()
 
     assert len(await lease(store, clock, other)) == 1
 

@@ -10,7 +10,7 @@ from onthedot.clock import DatabaseClock
 from onthedot.core.instants import MILLISECOND, SECOND
 from onthedot.core.states import Status
 from onthedot.errors import StoreUnavailable
-from onthedot.roles import handlings
+from onthedot.roles import execution_specs
 from onthedot.roles.worker import LOOK_US
 from tests.support.builders import (
     a_job,
@@ -121,7 +121,7 @@ async def test_held_runs_start_although_the_definitions_of_others_cannot_be_fetc
     stand = await a_stand(faulty, clock)
     await stand.scheduler.step()
     await stand.work()
-    faulty.on("jobs.handlings", Failing(StoreUnavailable("gone")))
+    faulty.on("jobs.execution_specs", Failing(StoreUnavailable("gone")))
     clock.advance(500 * MILLISECOND)
     await a_one_off(store, clock, at=START + SECOND)
     await stand.scheduler.step()
@@ -188,7 +188,7 @@ async def test_a_run_that_arrives_while_definitions_are_loaded_starts_with_its_o
     first = await a_run(store, clock)
     stand = await a_stand(faulty, clock)
     loading = Stuck()
-    faulty.on("jobs.handlings", loading)
+    faulty.on("jobs.execution_specs", loading)
     await stand.worker.step()  # leases the first
     step = asyncio.create_task(stand.worker.step())
     await loading.reached.wait()
@@ -209,12 +209,12 @@ async def test_a_run_that_arrives_while_definitions_are_loaded_starts_with_its_o
 async def test_what_is_held_starts_although_what_was_known_of_it_made_room_for_others(
     store, faulty, clock, monkeypatch
 ):
-    monkeypatch.setattr(handlings, "REMEMBERED_MAX", 2)
+    monkeypatch.setattr(execution_specs, "REMEMBERED_MAX", 2)
     jobs = [await a_one_off(store, clock, at=START + SECOND) for _ in range(5)]
     stand = await a_stand(faulty, clock, slots=5)
     await stand.scheduler.step()
     await stand.work()
-    faulty.on("jobs.handlings", Failing(StoreUnavailable("gone")))
+    faulty.on("jobs.execution_specs", Failing(StoreUnavailable("gone")))
 
     clock.advance(SECOND)
     await stand.work_off()
@@ -224,7 +224,7 @@ async def test_what_is_held_starts_although_what_was_known_of_it_made_room_for_o
 
 
 async def test_what_made_room_for_others_is_fetched_again(store, faulty, clock, monkeypatch):
-    monkeypatch.setattr(handlings, "REMEMBERED_MAX", 2)
+    monkeypatch.setattr(execution_specs, "REMEMBERED_MAX", 2)
     jobs = [await a_job(store, clock) for _ in range(5)]
     stand = await a_stand(faulty, clock)
 
@@ -235,7 +235,7 @@ async def test_what_made_room_for_others_is_fetched_again(store, faulty, clock, 
             await stand.work_off()
 
     assert len(stand.runner.calls) == 10
-    assert faulty.calls["jobs.handlings"] == 10
+    assert faulty.calls["jobs.execution_specs"] == 10
 
 
 async def test_a_definition_is_fetched_once_for_all_runs_of_a_version(store, faulty, clock):
@@ -248,13 +248,13 @@ async def test_a_definition_is_fetched_once_for_all_runs_of_a_version(store, fau
         await stand.work_off()
 
     assert len(stand.runner.calls) == 9
-    assert faulty.calls["jobs.handlings"] == 1
+    assert faulty.calls["jobs.execution_specs"] == 1
 
 
 async def test_a_failure_to_load_definitions_ends_no_run_and_is_made_good(store, faulty, clock):
     run = await a_run(store, clock)
     stand = await a_stand(faulty, clock)
-    faulty.on("jobs.handlings", Failing(StoreUnavailable("gone"), times=3))
+    faulty.on("jobs.execution_specs", Failing(StoreUnavailable("gone"), times=3))
 
     task = asyncio.create_task(stand.run_worker())
     await asyncio.sleep(1)
@@ -315,7 +315,7 @@ async def test_a_run_whose_definition_came_too_late_for_the_heartbeat_is_not_sta
     await a_run(store, clock)
     stand = await a_stand(faulty, clock)
     loading = Stuck()
-    faulty.on("jobs.handlings", loading)
+    faulty.on("jobs.execution_specs", loading)
     await stand.worker.step()
     step = asyncio.create_task(stand.worker.step())
     await loading.reached.wait()

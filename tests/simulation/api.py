@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl
 from onthedot.api.app import build
 from onthedot.api.services import Services
 from onthedot.observe.health import Health
-from onthedot.sdk.transport import Asked, call_asgi
+from onthedot.sdk.transport import TransportRequest, call_asgi
 from tests.simulation.loop import LIFE
 from tests.simulation.world import INSTALLATION
 
@@ -29,7 +29,7 @@ ROOMS = (
     "clock",
     "jobs",
     "runs",
-    "letters",
+    "dead_letters",
     "outbox",
     "nodes",
     "ledger",
@@ -119,7 +119,7 @@ async def _serve(
 ) -> None:
     body = None if said is None else json.dumps(said).encode()
     route, _, query = path.partition("?")
-    asked = Asked(method, route, dict(parse_qsl(query)), body, headers)
+    asked = TransportRequest(method, route, dict(parse_qsl(query)), body, headers)
     status, text = await call_asgi(_application(), asked)
     if not answered.done():
         answered.set_result(Answer(status, json.loads(text) if text else None))

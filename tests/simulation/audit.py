@@ -15,7 +15,9 @@ OVER = frozenset({"succeeded", "failed", "cancelled", "skipped", "missed", "lost
 MADE_RUNS = frozenset({"trigger", "probe", "redrive", "redrive all"})
 PAGES_MAX = 50
 PATIENCE = 40
+LOOKS_MAX = 50 * PATIENCE
 NOTICE_S = 30.0
+LEASE_LOOKS = 18
 
 
 def _awaits_notice(why: dict[str, Any]) -> bool:
@@ -43,6 +45,7 @@ class Auditor(Client):
         await asyncio.sleep(wait_s)
         await self.read_books("books again")
         await self._pages("last letters", "/v1/dead-letters?limit=200", "deadLetters")
+        await self.wait_for_nodes()
         await self.insist("nodes", "GET", "/v1/nodes?limit=1000")
 
     async def pause_everything(self) -> None:
@@ -55,12 +58,21 @@ class Auditor(Client):
                 self.world.broken(f"{name} cannot be paused after the heal: {asked.status}")
 
     async def settle(self, wait_s: float) -> bool:
-        """Whether everything is over before this auditor loses patience."""
-        for _ in range(PATIENCE):
+        """Whether everything is over before this auditor loses patience. It does not while there
+        is progress: calls of functions that crash or do not end are made few at a time, and all
+        runs of a backlog have their first attempt before any has its second.
+        """
+        most, patience = -1, PATIENCE
+        for _ in range(LOOKS_MAX):
             await asyncio.sleep(wait_s)
             pages = [await self._runs(job["jobId"], "look") for job in await self._jobs()]
-            if all(run["status"] in OVER for runs in pages for run in runs):
+            over = [run["status"] in OVER for runs in pages for run in runs]
+            if all(over):
                 return True
+            done = sum(over) + sum(run["attempt"] for runs in pages for run in runs)
+            most, patience = (done, PATIENCE) if done > most else (most, patience - 1)
+            if not patience:
+                break
         return False
 
     async def wait_for_notices(self) -> None:
@@ -78,6 +90,15 @@ class Auditor(Client):
             if not any(_awaits_notice(asked.answer) for asked in whys):
                 return
             await asyncio.sleep(NOTICE_S)
+
+    async def wait_for_nodes(self) -> None:
+        """A lease longer: who was refused an answer declares nobody dead until it is over."""
+        for _ in range(LEASE_LOOKS):
+            asked = await self.insist("waiting for nodes", "GET", "/v1/nodes?limit=1000")
+            living = [node for node in asked.answer["nodes"] if node["alive"]]
+            if len(living) == self.world.history.processes:
+                return
+            await asyncio.sleep(1.0)
 
     async def read_books(self, what: str) -> None:
         """Every job, every run of every job and, once, each other run anybody has heard of."""

@@ -123,7 +123,7 @@ class Chaos:
         self._faults.heal()
         for process in self._world.processes:
             process.machine.ahead_us = 0
-            process.go_on()
+            process.advance_chain()
         self._world.note("world", "everything is healed")
 
 

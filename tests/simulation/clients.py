@@ -319,8 +319,14 @@ class Customer(Client):
         return self.chance.choice(fixed + moving)
 
     def _handler(self) -> dict[str, str]:
-        busy, deadly = self._profile.busy, "crash" in self._profile.kinds
-        return some_handler(self.chance, self._profile.handlers, busy=busy, deadly=deadly)
+        kinds, handlers = self._profile.kinds, self._profile.handlers
+        return some_handler(
+            self.chance,
+            handlers,
+            busy=self._profile.busy,
+            deadly="crash" in kinds,
+            stuck="stuck" in kinds,
+        )
 
     def _instant(self, in_s: float) -> str:
         at = EPOCH + timedelta(microseconds=self.world.now() + round(in_s * 1e6))

@@ -19,6 +19,9 @@ STOPPING = 4 * SECOND
 KILLING = 2 * SECOND
 """A function that does not stop within five seconds is killed with its runner."""
 
+OTHERS = 66 * SECOND
+"""But not before the others in there have ended, or had a minute."""
+
 OBEYED_AFTER = 2 * SECOND
 TIMER_SLACK = SECOND // 100
 WAITING = "waiting for a runner"
@@ -31,11 +34,11 @@ def nothing_starts_early(books: Books) -> Iterator[str]:
         early = effect.scheduled_for - effect.started
         if early > slack:
             yield f"early: {effect.run_id} started {early} µs before its instant"
-    for run_id, run in books.runs.items():
+    for _, run in reads(books.history):
         if run["startedAt"] is not None:
             early = micros(run["scheduledFor"]) - micros(run["startedAt"])
             if early > slack:
-                yield f"early: {run_id} says it started {early} µs before its instant"
+                yield f"early: {run['runId']} says it started {early} µs before its instant"
 
 
 def what_started_is_in_the_books(books: Books) -> Iterator[str]:
@@ -157,6 +160,20 @@ def a_start_is_repeated_only_in_need(books: Books) -> Iterator[str]:
             yield f"started {len(starts)} times, at most once was promised: {run_id}"
 
 
+def every_hold_has_a_higher_fence(books: Books) -> Iterator[str]:
+    """Every lease raises it, and so does every rescue, retry and return: two calls under one fence
+    would both be believed.
+    """
+    for run_id, starts in books.effects.items():
+        fenced = [each for each in starts if each.fence is not None and not each.on_threshold]
+        for before, after in pairwise(fenced):
+            assert before.fence is not None
+            assert after.fence is not None
+            raised, rescues = after.fence - before.fence, after.rescues - before.rescues
+            if raised < 1 + rescues:
+                yield f"fence: {run_id} rose by {raised} in {rescues} rescues and a lease"
+
+
 def what_is_lost_was_in_doubt(books: Books) -> Iterator[str]:
     """Only what may start once is ever lost, and only after something befell who had it: the node,
     or the runner process that it was in.
@@ -218,7 +235,7 @@ def calm_times_are_prompt(books: Books) -> Iterator[str]:
     time.
     """
     history = books.history
-    prompt, suspicion = round(history.prompt_s * SECOND), Suspicion(history)
+    prompt, suspicion = round(history.prompt_s * SECOND), Suspicion(books)
     asked_at = {
         asked.answer["runId"]: asked.answered
         for asked in history.asks
@@ -241,7 +258,7 @@ def calm_times_are_prompt(books: Books) -> Iterator[str]:
             since = max(since, min(naming, default=book.versions[0].low))
             limit = round(book.first["timeout"] * SECOND) + STOPPING
             for effect in starts or ():
-                killed = KILLING if effect.runner is not None else 0
+                killed = _killing(history, effect, effect.started_at + limit)
                 if (effect.ended_at or effect.started_at) - effect.started_at > limit + killed:
                     yield f"overdue: {effect.name} of {run_id} was not stopped in time"
         if not starts and run["status"] not in ("cancelled", "skipped", "missed"):
@@ -249,6 +266,20 @@ def calm_times_are_prompt(books: Books) -> Iterator[str]:
         elif starts and starts[0].started - since > prompt and _had_room(history, starts[0]):
             if not suspicion.excuses(starts[0], since):
                 yield f"late: {run_id} by {starts[0].started - since} µs in calm times"
+
+
+def _killing(history: History, effect: Effect, since: int) -> int:
+    """How long after that it may take to end a call whose time is over."""
+    if effect.runner is None:
+        return 0
+    beside = any(
+        other.runner == effect.runner
+        and other is not effect
+        and _runs_at(other, since)
+        and (other.asked_at is None or other.asked_at > since - STOPPING)
+        for other in history.effects
+    )
+    return OTHERS if beside else KILLING
 
 
 def retries_wait(books: Books) -> Iterator[str]:
@@ -328,6 +359,7 @@ EFFECT_RULES: tuple[Callable[[Books], Iterator[str]], ...] = (
     nothing_starts_after_the_end,
     nobody_starts_without_a_heartbeat,
     a_start_is_repeated_only_in_need,
+    every_hold_has_a_higher_fence,
     what_is_lost_was_in_doubt,
     a_cancel_holds,
     a_deleted_job_stays_down,

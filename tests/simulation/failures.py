@@ -16,6 +16,8 @@ DEATHS_MAX = 3
 CALLED_BEFORE = SECOND // 100
 """So long before it starts a call may have been given to its runner."""
 
+OTHERS = 60 * SECOND
+RETIRING_MAX = 4
 FAILED = frozenset({"failed", "lost"})
 UNCERTAIN = frozenset({None, 503, 507})
 """It may have happened all the same."""
@@ -143,7 +145,9 @@ def a_killer_is_stopped(books: Books) -> Iterator[str]:
 
 
 def a_suspect_is_alone(books: Books) -> Iterator[str]:
-    """Who was in a runner when it died is called again in one that nobody else is in."""
+    """Who was in a runner when it died is called again in one that nobody else is in; unless its
+    worker killed it: then it is known for whom.
+    """
     of_runner: dict[str, list[Effect]] = defaultdict(list)
     for effect in books.history.effects:
         if effect.runner is not None:
@@ -151,22 +155,61 @@ def a_suspect_is_alone(books: Books) -> Iterator[str]:
     for run_id, starts in books.effects.items():
         for before, after in pairwise(starts):
             same = (before.process, before.attempt) == (after.process, after.attempt)
+            if before.runner in books.history.runner_kills:
+                continue
             if same and after.runner is not None and _is_within_one_call(books, before, after):
                 if len(of_runner[after.runner]) > 1:
                     yield f"a suspect among others: {run_id} as {after.name} in {after.runner}"
 
 
 def a_killer_is_called_alone(books: Books) -> Iterator[str]:
-    """A function that has killed a runner in which it was alone, until a call of it ends by
-    itself.
-    """
-    suspicion = Suspicion(books.history)
+    """A function that crashes its runners or does not end, until it is trusted again."""
+    suspicion = Suspicion(books)
     for effect in books.history.effects:
         if effect.runner is None or suspicion.is_alone(effect):
             continue
-        if suspicion.kills(effect, effect.started_at - CALLED_BEFORE):
-            if not was_troubled(books.history, effect.process, 0, effect.started_at):
+        since = suspicion.kills_since(effect, effect.started_at - CALLED_BEFORE)
+        if since is not None and suspicion.kills(effect, effect.started_at):
+            if not was_troubled(books.history, effect.process, since, effect.started_at):
                 yield f"a killer among others: {effect.run_id} as {effect.name} in {effect.runner}"
+
+
+def what_may_start_once_is_among_its_like(books: Books) -> Iterator[str]:
+    """No plain function can take it down: its runners call nothing else."""
+    kinds: dict[str, set[bool]] = defaultdict(set)
+    for effect in books.history.effects:
+        book = books.jobs.get(effect.job_id)
+        if effect.runner is not None and book is not None:
+            guarantees = {version.job["guarantee"] == "at_most_once" for version in book.versions}
+            kinds[effect.runner] |= guarantees if len(guarantees) == 1 else set()
+    for runner, found in kinds.items():
+        if len(found) > 1:
+            yield f"at most once among others: in {runner}"
+
+
+def who_is_killed_for_others_had_his_time(books: Books) -> Iterator[str]:
+    """A worker kills a runner for a call that does not end; the others in there have a minute, as
+    long as there are few such runners.
+    """
+    history = books.history
+    for runner in history.runner_kills:
+        at = history.runner_deaths[runner]
+        inside = [e for e in history.effects if e.runner == runner and e.ended_at == at]
+        asked = [effect.asked_at for effect in inside if effect.asked_at is not None]
+        unasked = [effect for effect in inside if effect.asked_at is None]
+        if not unasked or len(inside) == 1 or (asked and at - min(asked) >= OTHERS):
+            continue
+        if len(_with_stuck_calls(history, unasked[0].process, at)) <= RETIRING_MAX:
+            yield f"killed for others: {unasked[0].run_id} as {unasked[0].name} in {runner}"
+
+
+def _with_stuck_calls(history: History, process: str, at: int) -> set[str | None]:
+    return {
+        effect.runner
+        for effect in history.effects
+        if effect.process == process and effect.asked_at is not None
+        if effect.asked_at <= at <= (effect.ended_at or FOREVER)
+    }
 
 
 def _is_within_one_call(books: Books, before: Effect, after: Effect) -> bool:
@@ -257,6 +300,8 @@ FAILURE_RULES: tuple[Callable[[Books], Iterator[str]], ...] = (
     a_killer_is_stopped,
     a_suspect_is_alone,
     a_killer_is_called_alone,
+    what_may_start_once_is_among_its_like,
+    who_is_killed_for_others_had_his_time,
     who_asked_is_told,
     only_failures_are_told,
     nobody_is_told_twice_without_need,

@@ -16,7 +16,8 @@ class Effect:
     again), 'undone' (its transaction was refused or not answered) or 'stopped'; None: nobody saw
     its end. `on_threshold`: the process was stalled after it
     had decided to start and before it did, which nobody can help. `runner`: the runner process that
-    called it, if it is a `function`.
+    called it, if it is a `function`; `asked_at`: when that heard that the call shall end. `fence`
+    and `rescues`: under which its run was held, as far as the handler is told.
     """
 
     name: str
@@ -31,6 +32,9 @@ class Effect:
     on_threshold: bool = False
     runner: str | None = None
     function: str | None = None
+    asked_at: int | None = None
+    fence: int | None = None
+    rescues: int = 0
     ended: int | None = None
     ended_at: int | None = None
     end: str | None = None
@@ -95,8 +99,9 @@ class Trouble:
 class History:
     """`slack`: by how much the authority's clock was set back in all. `calm`: no fault at all was
     asked for. `healed_at`: since when there are none. `prompt_s`: how soon a due run must start in
-    calm times. `runner_deaths`: at which microsecond each runner process was gone. `slots`: how
-    many runs a process has room for. `processes`: how many there are.
+    calm times. `runner_deaths`: at which microsecond each runner process was gone. `runner_kills`:
+    those of them that their worker killed. `hears`: some hints arrive. `slots`: how many runs a
+    process has room for. `processes`: how many there are.
     """
 
     effects: list[Effect] = field(default_factory=list)
@@ -106,10 +111,12 @@ class History:
     troubles: list[Trouble] = field(default_factory=list)
     accidents: list[str] = field(default_factory=list)
     runner_deaths: dict[str, int] = field(default_factory=dict)
+    runner_kills: set[str] = field(default_factory=set)
     slack: int = 0
     calm: bool = False
     healed_at: int = 0
     prompt_s: float = 1.6
+    hears: bool = True
     slots: int = 0
     processes: int = 0
     settled: bool = False

@@ -7,19 +7,24 @@ back, or both; a fault sits before the transaction or between its commit and its
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from onthedot.core.model import Outcome
+from onthedot.core.states import Status
 from onthedot.errors import StoreFull, StoreUnavailable
+from onthedot.store.claims import Finished
 from onthedot.store.sqlite import SqliteStore
-from onthedot.store.sqlite.database import Verb
-from onthedot.store.sqlite.nodes import Nodes
+from onthedot.store.sqlite.group_commit import Verb
+from onthedot.store.sqlite.nodes import SqliteNodes
+from onthedot.store.sqlite.runs import SqliteRuns
 
 if TYPE_CHECKING:
     from tests.simulation.process import Process
 
 T = TypeVar("T")
+ECHO_SHARE = 0.3
 
 
 class Fault(StrEnum):
@@ -38,6 +43,7 @@ class Fault(StrEnum):
     FAIL_BEFORE = "fail before"
     FAIL_AFTER = "fail after"
     FULL = "full"
+    MEDDLE = "an edit before"
 
 
 AFTER = frozenset(
@@ -63,7 +69,7 @@ class Line:
 
     def __init__(self, process: Process) -> None:
         self._process = process
-        self._world = process.world
+        self.world = self._world = process.world
         self._chance = process.world.chance(f"line/{process.name}/{process.lives}")
 
     async def write(self, verb: Verb[T]) -> T:
@@ -129,6 +135,8 @@ class Line:
             case Fault.FAIL_BEFORE | Fault.FAIL_AFTER:
                 process.trouble("the database does not answer")
                 raise StoreUnavailable("the connection was lost")
+            case Fault.MEDDLE:
+                await self._world.meddle()
             case Fault.FULL:
                 process.trouble("the disk is full")
                 raise StoreFull("the disk is full")
@@ -142,10 +150,10 @@ class Line:
 
 def name_of(verb: Callable[..., Any]) -> str:
     """`Runs.finish` for a verb of the store."""
-    return verb.__qualname__.partition(".<locals>")[0]
+    return verb.__qualname__.partition(".<locals>")[0].removeprefix("Sqlite")
 
 
-class _NodesWithTime(Nodes):
+class _NodesWithTime(SqliteNodes):
     """The database of a cluster has a clock of its own, and tells it."""
 
     def __init__(self, line: Line, now: Callable[[], int]) -> None:
@@ -160,9 +168,30 @@ class _NodesWithTime(Nodes):
         return await self._line.read(tell_time)
 
 
+class _EchoingRuns(SqliteRuns):
+    """Gives some outcomes twice; of two different ones the first counts."""
+
+    def __init__(self, line: Line) -> None:
+        super().__init__(line)
+        self._world = line.world
+        self._chance = line.world.chance("echo")
+
+    async def finish(self, node: int, outcomes: Sequence[Outcome], *, now: int) -> Finished:
+        echoes = [
+            outcome._replace(output="an echo")
+            for outcome in outcomes
+            if outcome.status is Status.SUCCEEDED and self._chance.random() < ECHO_SHARE
+        ]
+        if self._world.faults is not None and self._world.faults.on:
+            outcomes = [*outcomes, *echoes]
+        return await super().finish(node, outcomes, now=now)
+
+
 def store_over(line: Line, now: Callable[[], int] | None) -> SqliteStore:
     """The real store. `now`: what the database says the time is, if it has a clock of its own."""
     store = SqliteStore(line)
     if now is not None:
         store.nodes = _NodesWithTime(line, now)
+    if line.world.echoes:
+        store.runs = _EchoingRuns(line)
     return store

@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine
 from contextvars import Context, ContextVar, copy_context
 from typing import Any
 
-from onthedot.sdk.testing.loop import SECOND, Stuck, VirtualLoop
+from onthedot.testing.loop import SECOND, Stuck, VirtualLoop
 
 __all__ = ["LIFE", "SECOND", "Life", "SimulatedLoop", "Stuck"]
 
@@ -56,7 +56,7 @@ class SimulatedLoop(VirtualLoop):
         life.stopped = True
         self.stopped.add(life)
 
-    def go_on(self, life: Life) -> None:
+    def advance_chain(self, life: Life) -> None:
         life.stopped = False
         self.stopped.discard(life)
         self._ready.extend(life.kept)
@@ -101,7 +101,7 @@ class SimulatedLoop(VirtualLoop):
     def bring_down(self) -> None:
         """End every task that is left, in the order in which they began, and close."""
         for life in list(self.stopped):
-            self.go_on(life)
+            self.advance_chain(life)
         for _ in range(10):
             left = [task for task in self.tasks if not task.done()]
             if not left:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from tests.simulation.bugs import bug
 from tests.simulation.planted_failures import FAILURES
+from tests.simulation.planted_fences import FENCES
 from tests.simulation.planted_keeping import KEEPING
 from tests.simulation.planted_resting import RESTING
 
@@ -131,14 +132,14 @@ EDITS = (
     ),
     bug(
         "what a pause held back is not recorded",
-        (EDITING, "record = None if still_paused else _skipped(standing)", "record = None"),
+        (EDITING, "record = None if still_paused else _skipped(current)", "record = None"),
     ),
     bug(
         "an edit within a pause records it twice",
         (
             EDITING,
-            "record = None if still_paused else _skipped(standing)",
-            "record = _skipped(standing)",
+            "record = None if still_paused else _skipped(current)",
+            "record = _skipped(current)",
         ),
     ),
     bug(
@@ -194,8 +195,8 @@ LEASES = (
         ),
         (
             RUNS,
-            "    require_alive(db, node)\n    wishes, ",
-            "    wishes, ",
+            "    require_alive(db, node)\n    cancel_requests, ",
+            "    cancel_requests, ",
         ),
     ),
     bug(
@@ -281,18 +282,23 @@ ATTEMPTS = (
     ),
     bug(
         "a cancel is forgotten at the retry",
-        (RUNS, "_obeying(db, outcome, node) if wishes else outcome", "outcome"),
+        (
+            RUNS,
+            "_cancelled_if_requested(db, outcome, node) if cancel_requests else outcome",
+            "outcome",
+        ),
     ),
     bug(
         "a cancel is forgotten at the rescue",
         (
             RUNS,
             (
-                "    wish = signal_for(db, run.owner, run.job, run.run)\n    if wish is not None:\n"
+                "    cancel_request = signal_for(db, run.owner, run.job, run.run)\n"
+                "    if cancel_request is not None:\n"
                 "        end_unstarted"
             ),
             (
-                "    wish = signal_for(db, run.owner, run.job, run.run)\n    if False:\n"
+                "    cancel_request = signal_for(db, run.owner, run.job, run.run)\n    if False:\n"
                 "        end_unstarted"
             ),
         ),
@@ -359,4 +365,4 @@ ATTEMPTS = (
     ),
 )
 
-BUGS = (*CLAIMS, *EDITS, *LEASES, *ATTEMPTS, *FAILURES, *KEEPING, *RESTING)
+BUGS = (*CLAIMS, *EDITS, *LEASES, *ATTEMPTS, *FAILURES, *KEEPING, *RESTING, *FENCES)

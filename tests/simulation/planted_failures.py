@@ -6,7 +6,7 @@ from tests.simulation.bugs import bug
 
 FUNCTIONS = "roles/runners/functions.py"
 RUNS = "store/sqlite/runs.py"
-LETTERS_SQL = "store/sqlite/sql/letters.sql"
+DEAD_LETTERS_SQL = "store/sqlite/sql/dead_letters.sql"
 OUTBOX_SQL = "store/sqlite/sql/outbox.sql"
 
 FAILURES = (
@@ -53,7 +53,7 @@ FAILURES = (
     bug(
         "a redriven letter stays",
         (
-            LETTERS_SQL,
+            DEAD_LETTERS_SQL,
             "delete from dead\nwhere job = :job and run = :run\nreturning",
             "update dead set due = due\nwhere job = :job and run = :run\nreturning",
         ),
@@ -66,8 +66,8 @@ FAILURES = (
     bug(
         "a redrive does not say what it does again",
         (
-            "store/sqlite/letters.py",
-            '    db.execute(SQL["letters.remember"], (job, number, run))\n',
+            "store/sqlite/dead_letters.py",
+            '    db.execute(SQL["dead_letters.remember"], (job, number, run))\n',
             "",
         ),
     ),
@@ -113,6 +113,26 @@ FAILURES = (
             FUNCTIONS,
             "        if alone:  # before anybody is told of an end, which may bring the next one",
             "        if alone and self._closing:  # which may bring the next one",
+        ),
+    ),
+    bug(
+        "a kill by the worker itself is not counted",
+        (
+            FUNCTIONS,
+            "waited_s=ASKED_S)\n        self._note_kill(under)\n",
+            "waited_s=ASKED_S)\n",
+        ),
+    ),
+    bug(
+        "what may start once is called among the others",
+        (FUNCTIONS, "self._pools.once if run.at_most_once else ", ""),
+    ),
+    bug(
+        "a runner is killed with all the others in it",
+        (
+            "core/killers.py",
+            "    return min(max(at, last) if others else at, last + ASKED_S)\n",
+            "    return at\n",
         ),
     ),
 )

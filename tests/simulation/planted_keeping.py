@@ -30,6 +30,6 @@ KEEPING = (
     ),
     bug(
         "what a function wrote before it failed is kept",
-        ("sdk/transaction.py", "        if kind is None:\n", "        if True:\n"),
+        ("runner/transaction.py", "        if kind is None:\n", "        if True:\n"),
     ),
 )

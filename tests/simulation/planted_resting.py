@@ -25,7 +25,7 @@ RESTING = (
         "a cancelled run is the last of its chain",
         (
             "store/sqlite/outcomes.py",
-            "    go_on(db, run.job, run.run, now)\n\n\ndef lose",
+            "    advance_chain(db, run.job, run.run, now)\n\n\ndef lose",
             "\n\ndef lose",
         ),
     ),

@@ -27,7 +27,7 @@ STALLS_S = (18.0, 31.0)
 
 JOINING_S = 1.0
 LEASES_S = 36.0
-FAULTS = tuple(Fault)
+FAULTS = tuple(fault for fault in Fault if fault is not Fault.MEDDLE)
 LONG = frozenset({Fault.STALL_BEFORE, Fault.STALL_AFTER, Fault.HANG_BEFORE, Fault.HANG_AFTER})
 BRIEF = frozenset({Fault.FAIL_BEFORE, Fault.FAIL_AFTER, Fault.FULL})
 SHORT_FAULTS = (

@@ -17,11 +17,11 @@ from onthedot.config import Settings
 from onthedot.core.instants import DAY
 from onthedot.core.model import Lanes
 from onthedot.node import Node
-from onthedot.roles.incarnation import Kit
-from onthedot.roles.notifier import Postbox
+from onthedot.roles.incarnation import NodeServices
+from onthedot.roles.notifier import NoticeDelivery
 from onthedot.roles.runners import EitherRunner
 from onthedot.roles.runners.functions import FunctionRunner
-from onthedot.roles.runners.transactions import Transactions
+from onthedot.roles.runners.transactions import FunctionTransactions
 from onthedot.store.values import NodeFacts
 from tests.simulation.history import Trouble
 from tests.simulation.line import Line, store_over
@@ -163,7 +163,7 @@ class Process:
             "simulated:app",
             RUNNERS,
             make_child=make_child,
-            transactions=Transactions(self.store, self.clock),
+            transactions=FunctionTransactions(self.store, self.clock),
         )
 
     def _settings(self) -> Settings:
@@ -174,7 +174,7 @@ class Process:
             grace_us=round(self.build.grace_s * SECOND),
         )
 
-    def _kit(self) -> Kit:
+    def _kit(self) -> NodeServices:
         chance = _Chance(self.world, f"{self.name}/{self.lives}")
         facts = NodeFacts(
             boot_id=chance.token(8),
@@ -185,7 +185,7 @@ class Process:
             version="simulated",
             functions=tuple(sorted(self._functions.functions)),
         )
-        return Kit(
+        return NodeServices(
             store=self.store,
             clock=self.clock,
             chance=chance,
@@ -196,7 +196,7 @@ class Process:
             retention_us=30 * DAY,
             alone=self.build.alone,
             tell=self.tell,
-            postbox=Postbox(partial(self.world.pager.receive, self), (SECRET,)),
+            postbox=NoticeDelivery(partial(self.world.pager.receive, self), (SECRET,)),
         )
 
     # Hints
@@ -231,13 +231,13 @@ class Process:
         if self.life is life and self.up:
             self.world.note(self.name, "goes on")
             self._woke_in_turn = self.world.loop.turns
-            self.world.loop.go_on(life)
+            self.world.loop.advance_chain(life)
 
     def has_just_woken(self) -> bool:
         """Whether what runs now was decided before the last stall."""
         return self.world.loop.turns <= self._woke_in_turn + 1
 
-    def go_on(self) -> None:
+    def advance_chain(self) -> None:
         """End a stall now, if there is one."""
         if self.up and self.life.stopped:
             self._wake_up(self.life)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from onthedot.core.outcomes import Result
 from onthedot.roles.runners import Call, TaskRunner
-from onthedot.wire.pipe import Begin
+from onthedot.wire.pipe import StartCall
 from tests.simulation.history import Effect
-from tests.simulation.runners import DEADLY
+from tests.simulation.runners import DEADLY, STUCK
 
 if TYPE_CHECKING:
     from tests.simulation.process import Process
@@ -38,7 +38,9 @@ class Receiver:
         self._pids += 1
         return self._pids
 
-    def arrive(self, process: Process, call: Call | Begin, *, runner: str | None = None) -> Effect:
+    def arrive(
+        self, process: Process, call: Call | StartCall, *, runner: str | None = None
+    ) -> Effect:
         self._count += 1
         effect = Effect(
             name=f"e{self._count}",
@@ -52,8 +54,10 @@ class Receiver:
             started_at=self.world.loop.now_us,
             on_threshold=process.has_just_woken(),
             runner=runner,
-            function=call.function if isinstance(call, Begin) else None,
+            function=call.function if isinstance(call, StartCall) else None,
         )
+        if isinstance(call, Call):
+            effect.fence, effect.rescues = call.run.fence, call.run.rescues
         self.world.begin(effect)
         return effect
 
@@ -82,6 +86,8 @@ class Receiver:
                 return ("ok", seconds, 0.0) if chance.random() < 0.5 else ("ok", HANGS_S, 0.0)
             case "stubborn":
                 return "ok", seconds, chance.uniform(0.0, 3.0)
+            case "stuck":
+                return "ok", HANGS_S, HANGS_S
         raise AssertionError(url)
 
 
@@ -112,7 +118,7 @@ class SimulatedRunner(TaskRunner):
 
 
 def some_handler(
-    chance: random.Random, kinds: tuple[str, ...], *, busy: bool, deadly: bool
+    chance: random.Random, kinds: tuple[str, ...], *, busy: bool, deadly: bool, stuck: bool
 ) -> dict[str, str]:
     """A callback or a function of one of these kinds; a quick one where slots are scarce."""
     kind = chance.choice(kinds)
@@ -122,4 +128,6 @@ def some_handler(
         return {"handlerUrl": f"http://handler/{kind}/{seconds}"}
     if deadly and draw > 1 - DEADLY_SHARE:
         kind = chance.choice(DEADLY)
+    elif stuck and not busy and draw > 1 - 2 * DEADLY_SHARE:
+        kind = STUCK
     return {"handler": f"{kind}/{seconds}"}

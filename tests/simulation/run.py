@@ -8,6 +8,7 @@ import random
 from tests.simulation.audit import Auditor
 from tests.simulation.chaos import Chaos, machine_traits
 from tests.simulation.clients import Book, Customer
+from tests.simulation.late import Ghost, Meddler
 from tests.simulation.process import Machine, Process
 from tests.simulation.receiver import Receiver, SimulatedRunner
 from tests.simulation.stage import Report, Setting, perform
@@ -23,7 +24,7 @@ HEARD_S = 0.5
 
 def run_seed(seed: int) -> Report:
     plan = profile(seed)
-    faults = SwarmFaults(plan, random.Random(f"{seed}/faults"))
+    faults = SwarmFaults(plan, random.Random(f"{seed}/faults"), random.Random(f"{seed}/meddling"))
     setting = Setting(
         start=plan.start,
         faults=faults,
@@ -35,12 +36,13 @@ def run_seed(seed: int) -> Report:
 
 
 async def _history(world: World, plan: Profile, faults: SwarmFaults) -> None:
-    receiver = Receiver(world)
+    receiver, book = Receiver(world), Book()
+    late = _come_late(world, plan, book)
     _start_processes(world, plan, receiver)
     chaos = Chaos(world, receiver, faults)
     keeping = asyncio.create_task(chaos.keep_up(), name="keeper")
-    book = Book()
     world.history.calm = plan.calm
+    world.history.hears = "deaf" not in plan.kinds
     if plan.calm:
         world.history.prompt_s = HEARD_S
     world.history.slots, world.history.processes = plan.builds[0].slots, len(plan.builds)
@@ -51,12 +53,27 @@ async def _history(world: World, plan: Profile, faults: SwarmFaults) -> None:
     chaos.heal()
     for task in tasks:
         await task
+    for each in late:
+        each.cancel()
     await asyncio.sleep(HEALING_S)
     auditor = Auditor(world, "auditor", book)
     await auditor.probe()
     await asyncio.sleep(SETTLING_S)
     await auditor.close_books(SETTLING_S)
     keeping.cancel()
+
+
+def _come_late(world: World, plan: Profile, book: Book) -> list[asyncio.Task[None]]:
+    """Who says or does what comes late, or twice."""
+    world.echoes = "echo" in plan.kinds
+    works = []
+    if "meddle" in plan.kinds:
+        meddler = Meddler(world, book, plan)
+        world.meddle = meddler.meddle
+        works.append(meddler.live(CHAOS_S))
+    if "ghost" in plan.kinds:
+        works.append(Ghost(world, book).haunt())
+    return [asyncio.create_task(work, name="late") for work in works]
 
 
 def _start_processes(world: World, plan: Profile, receiver: Receiver) -> None:

@@ -14,10 +14,20 @@ from contextvars import Context, copy_context
 from typing import TYPE_CHECKING
 
 from onthedot.errors import OnthedotError
-from onthedot.roles.runners.child import Child
-from onthedot.sdk.calling import Answer
-from onthedot.sdk.transaction import Asks, Transaction
-from onthedot.wire.pipe import Begin, End, Frames, FromRunner, Hello, Told, frame, to_runner
+from onthedot.roles.runners.child import RunnerChild
+from onthedot.runner.transaction import Asks, Transaction, judged
+from onthedot.sdk.calling import CallResult
+from onthedot.wire.pipe import (
+    CallEnded,
+    CancelCall,
+    Frames,
+    FromRunner,
+    RunnerHello,
+    SqlReply,
+    StartCall,
+    frame,
+    to_runner,
+)
 from tests.simulation.loop import Life
 
 if TYPE_CHECKING:
@@ -27,7 +37,8 @@ if TYPE_CHECKING:
 
 PIPE_S = 0.0004
 DEADLY = ("deadly", "fragile")
-KINDS = ("ok", "failing", "second", "refusing", "flaky", "hanging", "stubborn", *DEADLY)
+STUCK = "stuck"
+KINDS = ("ok", "failing", "second", "refusing", "flaky", "hanging", "stubborn", STUCK, *DEADLY)
 SECONDS = (0.01, 0.1, 0.2, 0.5, 2.0, 6.0)
 FUNCTIONS = sorted(f"{kind}/{seconds}" for kind in KINDS for seconds in SECONDS)
 KEEP = "insert into kept (run_id, effect) values ($1, $2)"
@@ -35,15 +46,15 @@ STUBBORN = 3.0
 """So many times longer than a callback a function takes to stop: some are killed for it."""
 
 
-class SimulatedChild(Child):
+class SimulatedChild(RunnerChild):
     """The worker's side, which is the real one but for how the process is started."""
 
     def __init__(
         self,
         receiver: Receiver,
         process: Process,
-        on_message: Callable[[Child, FromRunner], None],
-        on_death: Callable[[Child], None],
+        on_message: Callable[[RunnerChild, FromRunner], None],
+        on_death: Callable[[RunnerChild], None],
     ) -> None:
         super().__init__(on_message, on_death)
         self._receiver = receiver
@@ -55,7 +66,7 @@ class SimulatedChild(Child):
         program = Program(self._receiver, self._owner, self, copy_context())
         self._owner.programs.append(program)
         self._process, self._transport = program, Pipe(program)  # type: ignore[assignment]
-        program.say(Hello(FUNCTIONS, []))
+        program.say(RunnerHello(FUNCTIONS, []))
 
 
 class Pipe:
@@ -101,7 +112,9 @@ class Program:
     # What asyncio's process has
 
     def kill(self) -> None:
-        self.die(-signal.SIGKILL)
+        if self.returncode is None:
+            self.world.history.runner_kills.add(self.name)
+            self.die(-signal.SIGKILL)
 
     async def wait(self) -> int:
         await self._over.wait()
@@ -138,31 +151,32 @@ class Program:
             return
         for body in self._frames.feed(data):
             for message in to_runner(body):
-                if isinstance(message, Begin):
+                if isinstance(message, StartCall):
                     self._begin(message, on_threshold)
-                elif isinstance(message, Told):
+                elif isinstance(message, SqlReply):
                     self._asks.told(message)
-                elif message.number in self._tasks:
+                elif isinstance(message, CancelCall) and message.number in self._tasks:
+                    self._effects[message.number].asked_at = self.world.loop.now_us
                     self._tasks[message.number].cancel()
 
     # Functions
 
-    def _begin(self, begin: Begin, on_threshold: bool) -> None:
+    def _begin(self, begin: StartCall, on_threshold: bool) -> None:
         effect = self._receiver.arrive(self._process, begin, runner=self.name)
         effect.on_threshold = on_threshold
         self._effects[begin.number] = effect
         work = self._call(begin, effect)
         self._tasks[begin.number] = self.world.loop.start(self._life, work, f"{self.name}/call")
 
-    async def _call(self, begin: Begin, effect: Effect) -> None:
+    async def _call(self, begin: StartCall, effect: Effect) -> None:
         kind, _, amount = begin.function.partition("/")
         chance = self._receiver.chance
         deadly = kind == "deadly" or (kind == "fragile" and chance.random() < 0.5)
         as_if = f"ok/{amount}" if kind in DEADLY else begin.function
         end, seconds, stubborn_s = self._receiver.decide(f"http://handler/{as_if}", begin.attempt)
-        answer = Answer(None, effect.name)
+        answer = CallResult(None, effect.name)
         if end != "ok":
-            answer = Answer(f"HTTP 500 {effect.name}", retryable=end != "refused")
+            answer = CallResult(f"HTTP 500 {effect.name}", retryable=end != "refused")
         try:
             await asyncio.sleep(seconds)
             if begin.fence is not None:
@@ -173,16 +187,16 @@ class Program:
         except asyncio.CancelledError:
             if stubborn_s:
                 await asyncio.sleep(stubborn_s * STUBBORN)
-            self._end(begin, effect, "stopped", End(begin.number, stopped=True))
+            self._end(begin, effect, "stopped", CallEnded(begin.number, stopped=True))
             return
         if deadly:
             self.die(-signal.SIGSEGV)
             return
         if end == "ok" and answer.error is not None:
             end = "undone"
-        self._end(begin, effect, end, End(begin.number, *answer[:3]))
+        self._end(begin, effect, end, CallEnded(begin.number, *answer[:3]))
 
-    async def _keep(self, begin: Begin, effect: Effect, answer: Answer) -> Answer:
+    async def _keep(self, begin: StartCall, effect: Effect, answer: CallResult) -> CallResult:
         """Write in the transaction of the run; what fails in there must leave nothing behind."""
         started = max(begin.scheduled_for, self._process.clock.now())
         ask = self._asks.of(begin.number, started)
@@ -195,10 +209,10 @@ class Program:
         except InterruptedError:
             pass
         except OnthedotError as error:
-            answer = Answer(f"{error}")
-        return transaction.judged(answer)
+            answer = CallResult(f"{error}")
+        return judged(transaction, answer)
 
-    def _end(self, begin: Begin, effect: Effect, how: str, said: End) -> None:
+    def _end(self, begin: StartCall, effect: Effect, how: str, said: CallEnded) -> None:
         if self.returncode is not None:  # it ended with its process; now the simulation ends, too
             return
         del self._tasks[begin.number], self._effects[begin.number]

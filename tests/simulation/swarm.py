@@ -22,10 +22,11 @@ KIND_SHARE = 0.3
 LOOKING = frozenset(
     {
         *("Clock.peek", "Clock.rules", "Runs.rescue", "Runs.signals", "_all"),
-        *("Nodes.beat", "Nodes.bury", "Nodes.all", "_NodesWithTime.time", "Runs.owned"),
-        *("Jobs.definitions", "Upkeep.prune", "Ledger.page", "Ledger.story", "Jobs.page"),
+        *("Nodes.beat", "Nodes.declare_dead", "Nodes.all", "_NodesWithTime.time", "Runs.owned"),
+        *("Jobs.execution_specs", "Upkeep.prune", "Ledger.page", "Ledger.story", "Jobs.page"),
     }
 )
+FIRE = "Clock.fire"
 CLAIMING = frozenset({"Runs.promote", "Runs.lease", "Outbox.take"})
 STRIKES = {
     "die": (Fault.DIE_BEFORE, Fault.DIE_AFTER),
@@ -37,7 +38,9 @@ STRIKES = {
 }
 BEFALLS = ("kill", "freeze", "stop", "hurry", "slow", "outage", "jump", "step", "crash")
 CONDITIONS = ("skew", "drift", "deaf", "hard of hearing", "few slots", "split roles")
-KINDS = (*STRIKES, *BEFALLS, *CONDITIONS)
+LATE = ("ghost", "echo", "meddle", "stuck")
+KINDS = (*STRIKES, *BEFALLS, *CONDITIONS, *LATE)
+MEDDLE_SHARE = 0.1
 
 ORDINARY = datetime(2026, 5, 12, 9, 58, 20, tzinfo=UTC)
 CHANGES = (  # when the clocks change, and where
@@ -80,12 +83,16 @@ def profile(seed: int) -> Profile:
     chance = random.Random(f"{seed}/profile")
     calm = chance.random() < CALM_SHARE
     alone = chance.random() < 0.15
-    kinds = frozenset() if calm else frozenset(_some(chance, KINDS, KIND_SHARE))
+    others = (*STRIKES, *BEFALLS, *CONDITIONS)
+    kinds = frozenset() if calm else frozenset(_some(chance, others, KIND_SHARE))
+    # A draw of its own, so that the others stay what they were.
+    late = _some(random.Random(f"{seed}/late"), LATE, KIND_SHARE)
+    kinds |= frozenset(() if calm else late)
     if alone:
         kinds -= {"skew", "drift", "split roles"}
-    others = _some(chance, ("failing", "refusing", "flaky", "hanging", "stubborn"), 0.5)
-    if "few slots" in kinds and "hanging" in others:
-        others.remove("hanging")
+    unsound = _some(chance, ("failing", "refusing", "flaky", "hanging", "stubborn"), 0.5)
+    if "few slots" in kinds and "hanging" in unsound:
+        unsound.remove("hanging")
     start, zone = _start(chance)
     return Profile(
         kinds=kinds,
@@ -93,7 +100,7 @@ def profile(seed: int) -> Profile:
         zone=zone,
         alone=alone,
         builds=_builds(chance, kinds, alone=alone),
-        handlers=("ok", *others),
+        handlers=("ok", *unsound),
         latency_s=chance.choice(((0.0002, 0.003), (0.0002, 0.003), (0.001, 0.04))),
         hints_lost=1.0 if "deaf" in kinds else 0.5 if "hard of hearing" in kinds else 0.0,
         jobs=chance.randint(2, 5),
@@ -136,6 +143,7 @@ class SwarmFaults:
 
     profile: Profile
     chance: random.Random
+    meddling: random.Random
     on: bool = True
     slow: dict[str, float] = field(default_factory=dict)
     dead_until: dict[str, float] = field(default_factory=dict)
@@ -149,6 +157,9 @@ class SwarmFaults:
             return None
         if self.dead_until.get(process.name, 0.0) > process.world.loop.time():
             return Fault.FAIL_BEFORE
+        if "meddle" in self.profile.kinds and verb == FIRE:
+            if self.meddling.random() < MEDDLE_SHARE:
+                return Fault.MEDDLE
         if not self._strikes:
             return None
         rate = 0.002 if verb in CLAIMING else 0.0006 if verb in LOOKING else 0.05

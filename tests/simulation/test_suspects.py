@@ -135,6 +135,14 @@ async def killers_every_second_among_others(d: Director) -> None:
     await asyncio.sleep(30)
 
 
+async def beside_a_function_that_does_not_end(d: Director) -> None:
+    """With others that last longer than it takes to kill it."""
+    await d.function("stuck/6.0", every=3, timeout=2, retries=0)
+    await d.function("ok/6.0", every=2, timeout=20, retries=0)
+    await d.function("ok/2.0", every=1, guarantee="at_most_once", retries=0)
+    await asyncio.sleep(30)
+
+
 def ends(report: Report) -> list[tuple[str, str]]:
     books = [asked for asked in report.history.asks if asked.what == "books"]
     return sorted(
@@ -184,6 +192,19 @@ def test_others_do_not_wait_behind_suspects_however_many():
     assert violations(report.history) == []
     came = Counter(status for status, _ in ends(report))
     assert came == {"failed": 60, "succeeded": 5}
+
+
+def test_nobody_is_lost_or_called_again_beside_a_function_that_does_not_end():
+    report = played(beside_a_function_that_does_not_end)
+    report.history.calm = True
+
+    assert violations(report.history) == []
+    came = Counter(status for status, error in ends(report) if "timed out after 2 s" not in error)
+    assert set(came) <= {"succeeded", "skipped"}
+    starts = Counter(effect.run_id for effect in report.history.effects)
+    assert max(starts.values()) == 1
+    alone = [error for _, error in ends(report) if "runs alone" in error]
+    assert len(alone) > 3
 
 
 # Lateness, as the checker sees it
@@ -261,6 +282,13 @@ def test_a_suspect_that_waited_for_its_turn_is_not_late(unheard: History):
 def a_pause_between_trials(history: History) -> None:
     history.effects[-1].started_at += SECOND
     history.effects[-1].started += SECOND
+
+
+def test_a_worker_that_hears_nothing_looks_for_the_next_suspect_once_a_second(unheard: History):
+    a_pause_between_trials(unheard)
+    unheard.hears = False
+
+    assert late(unheard) == []
 
 
 def nobody_before_it(history: History) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from onthedot.store.sqlite import INSTALLATION_BYTES
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 INSTALLATION = "51" * INSTALLATION_BYTES
 
 
+async def _nobody() -> None: ...
+
+
 class World:
     """`start`: the database's time at the beginning, in microseconds since the epoch."""
 
@@ -31,6 +35,8 @@ class World:
         self.story: list[str] = []
         self.processes: list[Process] = []
         self.faults: Faults | None = None
+        self.meddle: Callable[[], Awaitable[None]] = _nobody
+        self.echoes = False
         self.hints_lost = 0.0
         self.stepped_us = 0
         self.latest = 0

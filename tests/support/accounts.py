@@ -8,7 +8,7 @@ from itertools import pairwise
 from random import Random
 
 from onthedot.core import editing
-from onthedot.core.editing import Change, Standing
+from onthedot.core.editing import Change, CurrentJob
 from onthedot.core.firing import Plan
 from onthedot.core.instants import MILLISECOND, SECOND, Instant
 from onthedot.core.model import Definition, Job, Once, is_occurrence
@@ -130,11 +130,11 @@ class Story:
     async def change(self, number: int, become: Callable[[Definition], Definition] | None) -> None:
         decided: list[Change] = []
 
-        def decide(standing: Standing) -> Change:
+        def decide(current: CurrentJob) -> Change:
             if become is None:
-                decided.append(editing.delete(standing))
+                decided.append(editing.delete(current))
             else:
-                decided.append(editing.edit(standing, become(standing.job.definition)))
+                decided.append(editing.edit(current, become(current.job.definition)))
             return decided[-1]
 
         job = await self.store.jobs.change(number, decide, now=self.clock.now())

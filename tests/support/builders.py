@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Protocol
 
 from onthedot.core import editing
-from onthedot.core.editing import Change, Standing
+from onthedot.core.editing import Change, CurrentJob
 from onthedot.core.firing import AHEAD, Plan, plan_firings
 from onthedot.core.instants import MINUTE, SECOND, Instant
 from onthedot.core.model import (
     SHARDS,
     Definition,
     Entry,
-    Handling,
+    ExecutionSpec,
     Job,
     Lanes,
     LeasedRun,
@@ -53,8 +53,8 @@ def a_definition(**fields: Any) -> Definition:
     return Definition(**{"name": "report", "handler_url": "http://127.0.0.1:9/hook", **fields})
 
 
-def handling_of(definition: Definition) -> Handling:
-    return Handling(**{name: getattr(definition, name) for name in Handling._fields})
+def handling_of(definition: Definition) -> ExecutionSpec:
+    return ExecutionSpec(**{name: getattr(definition, name) for name in ExecutionSpec._fields})
 
 
 def every(seconds: int) -> Every:
@@ -90,8 +90,8 @@ async def edit(store: Store, clock: ManualClock, job: Job, **changes: Any) -> Jo
 
 
 def editing_to(**changes: Any) -> Any:
-    def decide(standing: Standing) -> Change:
-        return editing.edit(standing, standing.job.definition._replace(**changes))
+    def decide(current: CurrentJob) -> Change:
+        return editing.edit(current, current.job.definition._replace(**changes))
 
     return decide
 
@@ -108,13 +108,13 @@ async def delete(store: Store, clock: ManualClock, job: Job) -> None:
     assert await store.jobs.change(job.id, editing.delete, now=clock.now()) is None
 
 
-async def standing_of(store: Store, clock: ManualClock, job: Job) -> Standing:
+async def standing_of(store: Store, clock: ManualClock, job: Job) -> CurrentJob:
     """Where the store says that a job stands. Looking costs an edit: there is no other way in."""
-    seen: list[Standing] = []
+    seen: list[CurrentJob] = []
 
-    def decide(standing: Standing) -> Change:
-        seen.append(standing)
-        return editing.edit(standing, standing.job.definition)
+    def decide(current: CurrentJob) -> Change:
+        seen.append(current)
+        return editing.edit(current, current.job.definition)
 
     await store.jobs.change(job.id, decide, now=clock.now())
     return seen[-1]
@@ -138,7 +138,7 @@ async def a_node(store: Store, clock: ManualClock) -> int:
 
 
 async def kill(store: Store, clock: ManualClock, *nodes: int) -> None:
-    buried = await store.nodes.bury(silent_before=0, gone=nodes, now=clock.now())
+    buried = await store.nodes.declare_dead(silent_before=0, gone=nodes, now=clock.now())
     assert set(buried) == set(nodes)
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import asyncpg
 
-from onthedot.bench.postgres import USER, PostgresServer, packaged, unprivileged
 from onthedot.ids import SystemChance
 from onthedot.store.postgres import INSTALLATION_BYTES, open_store
 from onthedot.store.postgres.statements import SQL
+from onthedot_bench.postgres import USER, PostgresServer, packaged, unprivileged
 
 __all__ = ["USER", "PostgresServer", "unprivileged"]
 

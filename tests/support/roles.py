@@ -16,15 +16,15 @@ from onthedot.core.instants import DAY, SECOND, Instant
 from onthedot.core.model import CALLBACKS, Lanes, Outcome
 from onthedot.core.outcomes import Result
 from onthedot.ids import run_id
-from onthedot.roles.attempt import Attempts, Workbench
+from onthedot.roles.attempt import Attempts, AttemptServices
 from onthedot.roles.finisher import Finisher
-from onthedot.roles.holding import Holding
-from onthedot.roles.incarnation import Incarnation, Kit, join
+from onthedot.roles.held_runs import HeldRuns
+from onthedot.roles.incarnation import Incarnation, NodeServices, join
 from onthedot.roles.janitor import Janitor
 from onthedot.roles.membership import Membership
+from onthedot.roles.reconciler import Reconciler
 from onthedot.roles.runners import Call, Runner, TaskRunner
 from onthedot.roles.scheduler import Scheduler
-from onthedot.roles.steward import Steward
 from onthedot.roles.worker import Worker
 from onthedot.store.contract import Store
 from onthedot.store.timed import NOUNS
@@ -163,7 +163,7 @@ class FaultyStore:
     clock: Any
     jobs: Any
     runs: Any
-    letters: Any
+    dead_letters: Any
     outbox: Any
     notes: Any
     nodes: Any
@@ -272,13 +272,15 @@ class Stand:
         self.retries: list[Instant] = []
         self.told_unowned: list[set[Instant]] = []
         self.member = Membership(store, clock, number=number, joined_sent=clock.monotonic())
-        self.holding = Holding(clock, slots=slots)
-        bench = Workbench(clock, FixedChance(), runner or self.runner, INSTALLATION, self._done)
+        self.holding = HeldRuns(clock, slots=slots)
+        bench = AttemptServices(
+            clock, FixedChance(), runner or self.runner, INSTALLATION, self._done
+        )
         self.attempts = Attempts(bench, self.holding)
         self.worker = Worker(store, clock, self.member, self.holding, self.attempts, lanes)
         self.scheduler = Scheduler(store, clock, self.member, self.worker, self._unowned)
         self.finisher = Finisher(store, clock, self.member, self.holding, self.retries.append)
-        self.steward = Steward(store, clock, self.member, self.holding, self.attempts)
+        self.reconciler = Reconciler(store, clock, self.member, self.holding, self.attempts)
         self.janitor = Janitor(store, clock, self.member, 30 * DAY, self._unowned)
 
     def _done(self, outcome: Outcome) -> None:
@@ -348,7 +350,7 @@ class Living:
         await self.task
 
 
-def a_kit(store: Store, clock: Clock, *, slots: int = 10, **fields: Any) -> Kit:
+def a_kit(store: Store, clock: Clock, *, slots: int = 10, **fields: Any) -> NodeServices:
     roles = fields.pop("roles", ALL_ROLES)
     defaults = {
         "store": store,
@@ -359,7 +361,7 @@ def a_kit(store: Store, clock: Clock, *, slots: int = 10, **fields: Any) -> Kit:
         "installation": INSTALLATION,
         "retention_us": 30 * DAY,
     }
-    return Kit(**{**defaults, **fields})
+    return NodeServices(**{**defaults, **fields})
 
 
 @asynccontextmanager

@@ -31,7 +31,8 @@ class Server:
             server.rest.get("/v1/jobs")
 
     `options` are added to `onthedot serve`, e.g. `("--grace", "1")`; `url` is a database that it
-    shares with others, instead of a file of its own; `environment` is added to ours.
+    shares with others, instead of a file of its own; `environment` is added to ours; `open_files`
+    is how many it may have.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class Server:
         options: Sequence[str] = (),
         url: str | None = None,
         environment: Mapping[str, str] | None = None,
+        open_files: int | None = None,
     ) -> None:
         self.database = folder / "onthedot.db"
         self.log = folder / "server.log"
@@ -51,6 +53,7 @@ class Server:
         self.started_ns = 0
         self._environment = dict(environment or {})
         self._folder = folder
+        self._open_files = open_files
         self._database_url = url or f"sqlite:///{self.database}"
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -85,6 +88,8 @@ class Server:
         assert not self.running, "the server is running already"
         command = [str(ONTHEDOT), "serve", "--host", "127.0.0.1", "--port", str(self.port)]
         command += ["--database", self._database_url, *self.options]
+        if self._open_files is not None:
+            command = ["sh", "-c", f'ulimit -n {self._open_files} && exec "$0" "$@"', *command]
         with self.log.open("ab") as log:
             self.started_ns = time.time_ns()
             self._process = subprocess.Popen(

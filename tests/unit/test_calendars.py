@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from onthedot.core.effort import spent
 from onthedot.core.instants import HOUR, Instant, format_instant, parse_instant
 from onthedot.core.model import NamedCalendar, rule_of
 from onthedot.core.schedules import (
@@ -19,12 +20,12 @@ from onthedot.core.schedules import (
     latest,
     span,
 )
-from onthedot.core.schedules.allowed import instants_a_day
+from onthedot.core.schedules.allowed import STEPS_MAX, instants_a_day
 from onthedot.core.schedules.calendar import RULES_MAX
 from onthedot.core.schedules.reading import read_schedule
 from onthedot.core.schedules.terms import Terms
 from onthedot.core.zoning import zone_in
-from onthedot.errors import Invalid, InvalidCalendar
+from onthedot.errors import Invalid, InvalidCalendar, TooCostly
 from onthedot.store.codec import definition_from, definition_text, rule_from, rule_text
 from onthedot.store.zones import zone_of_rule
 from onthedot.wire.windows import WindowFields, windowed
@@ -129,12 +130,16 @@ def test_an_instant_under_a_calendar(case: str) -> None:
 
 
 @pytest.mark.parametrize("roll", ["skip", "next", "previous"])
-def test_a_time_of_day_that_no_day_allows_never_fires_and_is_found_so_in_bounded_time(
+def test_a_time_of_day_that_no_day_allows_is_given_up_after_a_bounded_number_of_steps(
     roll: Roll,
 ) -> None:
     schedule = Allowed(Cron.parse("0 20 * * *"), a_calendar(require=["09:00-17:00"]), roll)
+    begun = spent()
 
-    assert schedule.after(at("2027-01-01T00:00:00Z")) is None
+    with pytest.raises(TooCostly, match="in a row the calendar allows none"):
+        schedule.after(at("2027-01-01T00:00:00Z"))
+
+    assert 0 < spent() - begun <= STEPS_MAX
 
 
 def test_a_second_under_a_blackout_of_centuries_is_found_without_looking_at_each() -> None:

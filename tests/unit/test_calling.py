@@ -12,12 +12,13 @@ import pytest
 from onthedot import App, Context
 from onthedot.core.instants import MINUTE, SECOND, parse_instant
 from onthedot.core.outcomes import ERROR_BYTES_MAX, VALUE_BYTES_MAX
-from onthedot.sdk.calling import Answer, call
+from onthedot.sdk.calling import CallResult, call
+from onthedot.sdk.context import Fail, Retry
 
 DUE = parse_instant("2027-01-31T09:30:00Z", field="due")
 
 
-def called(function: Any, payload: str = "{}", **fields: Any) -> Answer:
+def called(function: Any, payload: str = "{}", **fields: Any) -> CallResult:
     """What it comes to as a job."""
     context = Context(
         run_id="r", job_id="job-1", attempt=1, scheduled_us=DUE, deadline_us=DUE + MINUTE, **fields
@@ -31,7 +32,7 @@ def called(function: Any, payload: str = "{}", **fields: Any) -> Answer:
 
 def test_what_a_function_returns_is_kept_as_json():
     assert called(lambda: {"rows": [1, 2], "name": "Köln"}).output == '{"rows":[1,2],"name":"Köln"}'
-    assert called(lambda: None) == Answer()
+    assert called(lambda: None) == CallResult()
 
 
 def test_a_result_of_256_kb_is_kept_whole():
@@ -150,7 +151,7 @@ def test_a_retry_may_say_when():
     def busy(ctx, after=None):
         ctx.retry("the till is busy", after=2.5)
 
-    assert called(busy) == Answer("the till is busy", retry_after_us=2_500_000)
+    assert called(busy) == CallResult("the till is busy", retry_after_us=2_500_000)
 
 
 def test_a_retry_without_a_time_comes_when_the_backoff_says():
@@ -182,3 +183,22 @@ def test_a_function_knows_when_its_time_is_over():
     answer = called(lambda ctx: (ctx.deadline - ctx.scheduled_for).total_seconds())
 
     assert answer.output == "60.0"
+
+
+@pytest.mark.parametrize("kind", [ValueError, Fail, Retry, FileNotFoundError])
+def test_half_a_character_in_an_error_is_escaped(kind):
+    def function():
+        raise kind("no file 'caf\udce9'")
+
+    error = called(function).error
+
+    assert error is not None
+    assert error.encode().decode() == error
+    assert "no file 'caf\\udce9'" in error
+
+
+def test_a_function_that_raises_generator_exit_has_failed():
+    def function():
+        raise GeneratorExit("over")
+
+    assert str(called(function).error).startswith("GeneratorExit: over")

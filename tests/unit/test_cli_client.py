@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from onthedot.cli.client import Client, find_job
+from onthedot.cli.client import ApiClient, find_job
 from onthedot.errors import Conflict, Invalid, NotFound, OnthedotError
 
 Reply = tuple[int, Any]
@@ -88,7 +88,7 @@ def api() -> Iterator[StandIn]:
 def refused(api: StandIn, status: int, body: Any) -> OnthedotError:
     api.answers["GET /v1/jobs"] = status, body
     with pytest.raises(OnthedotError) as caught:
-        Client(api.url).get("/jobs")
+        ApiClient(api.url).get("/jobs")
     return caught.value
 
 
@@ -99,7 +99,7 @@ def jobs_page(*jobs: dict[str, Any], cursor: str | None = None) -> Reply:
 def test_the_key_and_the_body_are_sent(api):
     api.answers["POST /v1/jobs"] = 201, {"jobId": "job-1"}
 
-    answer = Client(api.url, "a-key").post("/jobs", {"name": "ping"})
+    answer = ApiClient(api.url, "a-key").post("/jobs", {"name": "ping"})
 
     assert answer == {"jobId": "job-1"}
     assert api.requests[0].headers["authorization"] == "Bearer a-key"
@@ -110,11 +110,11 @@ def test_the_key_and_the_body_are_sent(api):
 def test_a_server_behind_a_path_is_called_below_it(api):
     api.answers["GET /tools/onthedot/v1/jobs"] = 200, {"jobs": []}
 
-    assert Client(f"{api.url}/tools/onthedot").get("/jobs") == {"jobs": []}
+    assert ApiClient(f"{api.url}/tools/onthedot").get("/jobs") == {"jobs": []}
 
 
 def test_the_key_is_not_shown():
-    assert "a-key" not in repr(Client("http://127.0.0.1", "a-key"))
+    assert "a-key" not in repr(ApiClient("http://127.0.0.1", "a-key"))
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_a_list_without_its_key_raises_a_doubt_about_the_server(api):
     api.answers["GET /v1/jobs"] = 200, {"items": []}
 
     with pytest.raises(OnthedotError, match="has no 'jobs'"):
-        list(Client(api.url).items("/jobs", "jobs"))
+        list(ApiClient(api.url).items("/jobs", "jobs"))
 
 
 def test_no_server_is_told_with_the_next_step():
@@ -164,14 +164,14 @@ def test_no_server_is_told_with_the_next_step():
         port = taken.getsockname()[1]
 
     with pytest.raises(OnthedotError, match=f"no server answers at http://127.0.0.1:{port}") as c:
-        Client(f"http://127.0.0.1:{port}").get("/jobs")
+        ApiClient(f"http://127.0.0.1:{port}").get("/jobs")
 
     assert "onthedot serve" in c.value.hint
 
 
 def test_a_server_that_says_nothing_is_not_waited_for_long():
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        client = Client(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout_s=0.05)
+        client = ApiClient(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout_s=0.05)
 
         with pytest.raises(OnthedotError, match=r"no server answers at .* within 0\.05 s"):
             client.get("/jobs")
@@ -191,7 +191,7 @@ def test_what_is_not_a_web_server_is_told(words):
         thread.start()
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
         with pytest.raises(OnthedotError, match=url):
-            Client(url).get("/jobs")
+            ApiClient(url).get("/jobs")
         thread.join()
 
 
@@ -199,18 +199,22 @@ def test_a_list_is_read_page_after_page(api):
     pages = {"": jobs_page({"n": 1}, {"n": 2}, cursor="b"), "b": jobs_page({"n": 3})}
     api.answers["GET /v1/jobs"] = lambda request: pages[request.query.get("cursor", "")]
 
-    assert list(Client(api.url).items("/jobs", "jobs")) == [{"n": 1}, {"n": 2}, {"n": 3}]
+    assert list(ApiClient(api.url).items("/jobs", "jobs")) == [{"n": 1}, {"n": 2}, {"n": 3}]
 
 
 def test_a_list_ends_at_its_limit(api):
     api.answers["GET /v1/jobs"] = jobs_page({"n": 1}, {"n": 2}, cursor="b")
 
-    assert list(Client(api.url).items("/jobs", "jobs", limit=3)) == [{"n": 1}, {"n": 2}, {"n": 1}]
+    assert list(ApiClient(api.url).items("/jobs", "jobs", limit=3)) == [
+        {"n": 1},
+        {"n": 2},
+        {"n": 1},
+    ]
     assert [request.query["limit"] for request in api.requests] == ["3", "1"]
 
 
 def test_an_id_is_taken_without_asking():
-    assert find_job(Client("http://127.0.0.1:9"), "job-1f") == "job-1f"
+    assert find_job(ApiClient("http://127.0.0.1:9"), "job-1f") == "job-1f"
 
 
 def test_a_key_comes_before_a_name(api):
@@ -219,7 +223,7 @@ def test_a_key_comes_before_a_name(api):
         {"jobId": "job-2", "name": "other", "key": "ping"},
     )
 
-    assert find_job(Client(api.url), "ping") == "job-2"
+    assert find_job(ApiClient(api.url), "ping") == "job-2"
 
 
 def test_a_name_that_one_job_has_is_enough(api):
@@ -227,7 +231,7 @@ def test_a_name_that_one_job_has_is_enough(api):
         {"jobId": "job-1", "name": "ping"}, {"jobId": "job-2", "name": "pong"}
     )
 
-    assert find_job(Client(api.url), "pong") == "job-2"
+    assert find_job(ApiClient(api.url), "pong") == "job-2"
 
 
 def test_a_name_that_several_jobs_have_is_answered_with_the_candidates(api):
@@ -236,7 +240,7 @@ def test_a_name_that_several_jobs_have_is_answered_with_the_candidates(api):
     )
 
     with pytest.raises(Conflict, match="several jobs are named 'ping'") as caught:
-        find_job(Client(api.url), "ping")
+        find_job(ApiClient(api.url), "ping")
 
     assert "job-1  http://x/1" in caught.value.message
     assert caught.value.message.endswith("…")
@@ -247,6 +251,6 @@ def test_an_unknown_name_is_told_with_the_next_step(api):
     api.answers["GET /v1/jobs"] = jobs_page()
 
     with pytest.raises(NotFound, match="no job with the id, key or name 'ping'") as caught:
-        find_job(Client(api.url), "ping")
+        find_job(ApiClient(api.url), "ping")
 
     assert "onthedot job list" in caught.value.hint

@@ -50,7 +50,7 @@ def test_a_value_knows_where_it_came_from(monkeypatch, empty_place):
 
 
 def test_secrets_are_never_shown(monkeypatch):
-    monkeypatch.setenv("ONTHEDOT_API_KEY", "s3cret")
+    monkeypatch.setenv("ONTHEDOT_API_KEY", "s3cret-key-of-the-api")
     monkeypatch.setenv("ONTHEDOT_WEBHOOK_SECRET", "s3cret-of-the-hooks,s3cret-of-tomorrow")
     monkeypatch.setenv("ONTHEDOT_DATABASE", "postgresql://ana:pa55@db/x?password=pa55")
     monkeypatch.setenv("ONTHEDOT_NOTIFY", "postgresql://ana:pa55@pg/x")

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from onthedot.cli.output import without_password
 from onthedot.store.sqlite.lock import LockFile
 from tests.unit.test_cli_job import onthedot
 
@@ -95,6 +94,26 @@ def test_a_file_of_the_future_is_not_upgraded(file):
 
 
 @pytest.mark.parametrize("command", ["check", "upgrade"])
+@pytest.mark.parametrize(
+    "made_by",
+    ["update onthedot_schema set fingerprint = upper(fingerprint)", "drop table onthedot_schema"],
+)
+def test_a_file_made_by_another_migration_of_the_same_number_is_refused(file, command, made_by):
+    onthedot("db", "upgrade")
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute(made_by)
+        connection.commit()
+
+    result = onthedot("db", command)
+    found = onthedot("db", "check", "--json")
+
+    assert result.exit_code == 1
+    assert "its migration 1 is not the one" in result.stderr
+    assert "a new, empty database" in result.stderr
+    assert json.loads(found.stdout)["state"] == "edited"
+
+
+@pytest.mark.parametrize("command", ["check", "upgrade"])
 def test_somebody_elses_file_is_left_alone(file, command):
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("create table theirs (x)")
@@ -160,15 +179,43 @@ def test_a_wrong_address_is_wrong_use(file):
     assert "is not the address of a database" in result.stderr
 
 
-@pytest.mark.parametrize(
-    ("url", "shown"),
-    [
-        ("postgresql://me:secret@db:5432/x", "postgresql://me:***@db:5432/x"),
-        ("postgresql://me@db/x?password=secret&a=b", "postgresql://me@db/x?password=***&a=b"),
-        ("postgresql://db/x", "postgresql://db/x"),
-        ("sqlite:////var/lib/onthedot.db", "sqlite:////var/lib/onthedot.db"),
-        ("sqlite:///onthedot.db", "sqlite:///onthedot.db"),
-    ],
-)
-def test_a_password_is_never_shown(url, shown):
-    assert without_password(url) == shown
+def test_restored_begins_an_epoch_and_keeps_the_ids_that_there_are(file):
+    onthedot("db", "upgrade")
+    before = installation(file)
+
+    told = onthedot("db", "restored")
+    again = json.loads(onthedot("db", "restored", "--json").stdout)
+
+    assert told.exit_code == 0
+    assert told.stdout.startswith("sqlite:///onthedot.db begins epoch ")
+    assert again["epoch"] > int(told.stdout.split()[3].rstrip(":")) > 0
+    assert installation(file) == before
+
+
+def test_restored_gives_a_copy_an_installation_id_of_its_own(file):
+    onthedot("db", "upgrade")
+    before = installation(file)
+
+    told = json.loads(onthedot("db", "restored", "--copy", "--json").stdout)
+
+    assert told["copy"] is True
+    assert installation(file) != before
+
+
+def test_restored_refuses_a_file_that_is_empty_or_in_use(file):
+    empty = onthedot("db", "restored")
+    onthedot("db", "upgrade")
+    lock = LockFile(file)
+    try:
+        used = onthedot("db", "restored")
+    finally:
+        lock.close()
+
+    assert (empty.exit_code, used.exit_code) == (1, 1)
+    assert "the database is empty" in empty.stderr
+    assert "Stop it first" in used.stderr
+
+
+def installation(file: Path) -> str:
+    with closing(sqlite3.connect(file)) as connection:
+        return str(connection.execute("select id from installation").fetchone()[0])

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from onthedot.cli.client import Client
+from onthedot.cli.client import ApiClient
 from onthedot.cli.demo_log import HEADER, RunLog
 from onthedot.cli.demo_receiver import Receiver
 from onthedot.cli.demo_show import JOBS, create_jobs, introduction
@@ -71,7 +71,7 @@ def test_the_demo_makes_its_jobs_over_rest(api):
     for job in JOBS:
         api.answers[f"POST /v1/jobs/job-{job['name']}/trigger"] = 202, {"runId": "r"}
 
-    create_jobs(Client(api.url), "http://127.0.0.1:9000")
+    create_jobs(ApiClient(api.url), "http://127.0.0.1:9000")
 
     made = [request.body for request in api.requests if request.path == "/v1/jobs"]
     assert [job["name"] for job in made] == [job["name"] for job in JOBS]
@@ -121,7 +121,7 @@ def run_of(
 
 
 def test_every_finished_attempt_is_one_line_told_once(api):
-    log = RunLog(Client(api.url))
+    log = RunLog(ApiClient(api.url))
     first = attempt(1, "failed", 0, "HTTP 503 Service Unavailable")
     second = attempt(2, "succeeded", 2)
 
@@ -143,7 +143,7 @@ def test_every_finished_attempt_is_one_line_told_once(api):
 def test_the_header_stands_above_its_columns(api):
     run_of(api, "r-1", "succeeded", attempt(1, "succeeded", 0))
 
-    (line,) = RunLog(Client(api.url)).look()
+    (line,) = RunLog(ApiClient(api.url)).look()
 
     assert line.index("flaky") == HEADER.index("job")
     assert line.index("09:30:00.000") == HEADER.index("scheduled for")
@@ -153,7 +153,7 @@ def test_the_header_stands_above_its_columns(api):
 
 
 def test_a_run_that_is_over_is_not_asked_for_again(api):
-    log = RunLog(Client(api.url))
+    log = RunLog(ApiClient(api.url))
     run_of(api, "r-1", "succeeded", attempt(1, "succeeded", 0))
     log.look()
     api.requests.clear()
@@ -165,7 +165,7 @@ def test_a_run_that_is_over_is_not_asked_for_again(api):
 
 def test_what_ended_without_an_attempt_is_told_too(api):
     run_of(api, "r-1", "cancelled")
-    log = RunLog(Client(api.url))
+    log = RunLog(ApiClient(api.url))
 
     (line,) = log.look()
 
@@ -177,7 +177,7 @@ def test_a_job_deleted_by_a_visitor_does_not_end_the_log(api):
     run_of(api, "r-1", "succeeded", attempt(1, "succeeded", 0))
     del api.answers["GET /v1/jobs/job-1/runs"]
 
-    assert RunLog(Client(api.url)).look() == []
+    assert RunLog(ApiClient(api.url)).look() == []
 
 
 def test_a_taken_port_is_told_with_another_way():

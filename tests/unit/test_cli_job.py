@@ -290,11 +290,11 @@ def test_the_server_may_be_named_by_a_flag(api, monkeypatch):
 
 
 def test_the_key_of_the_environment_is_sent(api, monkeypatch):
-    monkeypatch.setenv("ONTHEDOT_API_KEY", "a-key")
+    monkeypatch.setenv("ONTHEDOT_API_KEY", "a-key-of-twenty-letters")
 
     onthedot("job", "show", "job-1")
 
-    assert api.requests[-1].headers["authorization"] == "Bearer a-key"
+    assert api.requests[-1].headers["authorization"] == "Bearer a-key-of-twenty-letters"
 
 
 def test_a_wrong_variable_is_warned_of_on_standard_error(api, monkeypatch):

@@ -19,7 +19,7 @@ from onthedot.store.codec import (
     STATUS_OF_CODE,
     definition_from,
     definition_text,
-    handling_from,
+    execution_spec_from,
     rule_from,
     rule_text,
 )
@@ -168,9 +168,9 @@ def test_what_a_text_leaves_unsaid_has_one_meaning_for_ever():
 @settings(deadline=None)
 @given(definition=definitions)
 def test_a_worker_reads_the_part_that_it_needs(definition):
-    handling = handling_from(definition_text(definition), definition.payload)
+    execution = execution_spec_from(definition_text(definition), definition.payload)
 
-    assert handling == handling_of(definition)
+    assert execution == handling_of(definition)
 
 
 def test_text_is_compact_and_readable_with_psql():

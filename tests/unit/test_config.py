@@ -176,10 +176,30 @@ def test_a_wrong_api_key_is_refused_without_repeating_it(tmp_path, key):
     assert not key or key not in caught.value.message
 
 
-def test_the_api_key_is_never_shown(tmp_path):
-    settings = load(environ={"ONTHEDOT_API_KEY": "hush-hush"}, folder=tmp_path)
+def test_an_api_key_that_can_be_guessed_is_refused_with_a_way_to_make_one(tmp_path):
+    with pytest.raises(WrongUse) as caught:
+        load(environ={"ONTHEDOT_API_KEY": "k" * 19}, folder=tmp_path)
 
-    assert settings.api_key == "hush-hush"
+    assert "has 19 characters, at least 20 are needed" in caught.value.message
+    assert "openssl rand -hex 32" in caught.value.hint
+    assert load(environ={"ONTHEDOT_API_KEY": "k" * 20}, folder=tmp_path).api_key == "k" * 20
+
+
+@pytest.mark.parametrize(
+    "name", ["http://jobs.example.com", "jobs.example.com:8467", "*.example.com", "me@example.com"]
+)
+def test_an_allowed_host_that_is_more_than_a_name_is_refused(tmp_path, name):
+    with pytest.raises(WrongUse) as caught:
+        load(environ={"ONTHEDOT_ALLOWED_HOSTS": f"localhost,{name}"}, folder=tmp_path)
+
+    assert caught.value.field == "allowed_hosts"
+    assert name in caught.value.message
+
+
+def test_the_api_key_is_never_shown(tmp_path):
+    settings = load(environ={"ONTHEDOT_API_KEY": "hush-hush-hush-hush-hush"}, folder=tmp_path)
+
+    assert settings.api_key == "hush-hush-hush-hush-hush"
     assert "hush" not in repr(settings)
 
 
@@ -294,6 +314,6 @@ def test_every_setting_is_declared_with_a_sentence():
     assert {setting.name for setting in SETTINGS} == {
         *("database", "host", "port", "roles", "api_key", "slots", "grace", "retention"),
         *("queues", "app", "runners", "pool", "prepared", "notify", "server", "log_level"),
-        "webhook_secret",
+        *("webhook_secret", "functions_database", "allowed_hosts", "connections"),
     }
     assert all(setting.about.endswith(".") for setting in SETTINGS)

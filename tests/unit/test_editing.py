@@ -8,7 +8,7 @@ import pytest
 
 from onthedot.core.editing import (
     Change,
-    Standing,
+    CurrentJob,
     create,
     delete,
     edit,
@@ -38,12 +38,12 @@ def a_job(schedule: Schedule, **fields: Any) -> Job:
     return job
 
 
-def standing(job: Job, *, now: Instant = NOW, horizon: Instant = 0) -> Standing:
-    return Standing(job=job, horizon=horizon, waiting=False, now=now)
+def current(job: Job, *, now: Instant = NOW, horizon: Instant = 0) -> CurrentJob:
+    return CurrentJob(job=job, horizon=horizon, waiting=False, now=now)
 
 
 def changed(job: Job, *, now: Instant = NOW, horizon: Instant = 0, **changes: Any) -> Change:
-    return edit(standing(job, now=now, horizon=horizon), job.definition._replace(**changes))
+    return edit(current(job, now=now, horizon=horizon), job.definition._replace(**changes))
 
 
 def after(job: Job, *, now: Instant = NOW, horizon: Instant = 0, **changes: Any) -> Job:
@@ -103,7 +103,7 @@ def test_the_cut_is_the_later_of_the_horizon_and_now(schedule, horizon, cut):
     assert changed(job, horizon=horizon, name="renamed").cut == cut
     assert changed(job, horizon=horizon, paused=True).cut == cut
     assert changed(job, horizon=horizon, schedule=YEARLY).cut == cut
-    assert delete(standing(job, horizon=horizon)).cut == cut
+    assert delete(current(job, horizon=horizon)).cut == cut
 
 
 def test_a_clock_that_was_set_back_does_not_move_the_cut_back():
@@ -205,7 +205,7 @@ def test_a_schedule_that_is_over_leaves_nothing_in_the_clock():
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_deleting_an_active_job_leaves_the_rest_to_its_cut(schedule):
-    change = delete(standing(a_job(schedule), horizon=NOW + SECOND))
+    change = delete(current(a_job(schedule), horizon=NOW + SECOND))
 
     assert change == Change(job=None, cut=NOW + SECOND)
 

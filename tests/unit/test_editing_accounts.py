@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from onthedot.core.editing import Change, Standing, create, delete, edit
+from onthedot.core.editing import Change, CurrentJob, create, delete, edit
 from onthedot.core.firing import AHEAD, Plan, plan_firings
 from onthedot.core.instants import MILLISECOND, SECOND, Instant, parse_instant
 from onthedot.core.model import (
@@ -133,15 +133,15 @@ class Story(RuleBasedStateMachine):
 
     # What the store does
 
-    def standing(self) -> Standing:
+    def current(self) -> CurrentJob:
         job = self.jobs[-1]
         schedule = job.definition.schedule
         waiting = isinstance(schedule, Once) and occurrence(schedule.at) in self.waiting
-        return Standing(job=job, horizon=self.horizon, waiting=waiting, now=self.now)
+        return CurrentJob(job=job, horizon=self.horizon, waiting=waiting, now=self.now)
 
     def change(self, **changes: object) -> None:
         definition = self.jobs[-1].definition._replace(**changes)  # type: ignore[arg-type]
-        self.place(edit(self.standing(), definition))
+        self.place(edit(self.current(), definition))
 
     def place(self, change: Change) -> None:
         if self.jobs:
@@ -187,7 +187,7 @@ class Story(RuleBasedStateMachine):
 
     def end(self) -> None:
         """The job is deleted and the clock runs dry."""
-        self.place(delete(self.standing()))
+        self.place(delete(self.current()))
         for run in self.waiting.values():
             self.fate(run.due, "cancelled", run.version)
         self.now = max(self.now, self.horizon) + SECOND

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from onthedot.core.editing import Change, Standing, create, delete, edit
+from onthedot.core.editing import Change, CurrentJob, create, delete, edit
 from onthedot.core.instants import DAY, HOUR, MINUTE, SECOND, Instant, parse_instant
 from onthedot.core.model import Definition, Job, NewRun, Once, Record, Schedule, occurrence
 from onthedot.core.schedules import Cron, Every
@@ -28,15 +28,15 @@ def a_job(schedule: Schedule, **fields: Any) -> Job:
     return job
 
 
-def standing(job: Job, *, waiting: bool, now: Instant = NOW, horizon: Instant = 0) -> Standing:
-    return Standing(job=job, horizon=horizon, waiting=waiting, now=now)
+def current(job: Job, *, waiting: bool, now: Instant = NOW, horizon: Instant = 0) -> CurrentJob:
+    return CurrentJob(job=job, horizon=horizon, waiting=waiting, now=now)
 
 
-def changed(stands: Standing, **changes: Any) -> Change:
+def changed(stands: CurrentJob, **changes: Any) -> Change:
     return edit(stands, stands.job.definition._replace(**changes))
 
 
-def after(stands: Standing, **changes: Any) -> Job:
+def after(stands: CurrentJob, **changes: Any) -> Job:
     job = changed(stands, **changes).job
     assert job is not None
     return job
@@ -95,7 +95,7 @@ def test_a_one_off_created_paused_makes_no_run(at):
 def test_a_one_off_created_paused_and_resumed_in_time_runs():
     job = a_job(Once(NOW + HOUR), paused=True)
 
-    change = changed(standing(job, waiting=False), paused=False)
+    change = changed(current(job, waiting=False), paused=False)
 
     assert change.run == a_run(NOW + HOUR, version=2)
     assert (change.drop, change.record, held(change)) == (None, None, None)
@@ -105,7 +105,7 @@ def test_a_one_off_created_paused_and_resumed_in_time_runs():
 def test_a_one_off_created_paused_and_resumed_too_late_is_skipped(at):
     job = a_job(Once(at), paused=True)
 
-    change = changed(standing(job, waiting=False), paused=False)
+    change = changed(current(job, waiting=False), paused=False)
 
     assert change.record == skipped(at, version=1)
     assert (change.run, change.drop, held(change)) == (None, None, None)
@@ -117,7 +117,7 @@ def test_a_one_off_created_paused_and_resumed_too_late_is_skipped(at):
 def test_an_edit_in_time_replaces_the_waiting_run():
     job = a_job(Once(NOW + HOUR))
 
-    change = changed(standing(job, waiting=True), queue="mail", catch_up="none")
+    change = changed(current(job, waiting=True), queue="mail", catch_up="none")
 
     assert change.drop == occurrence(NOW + HOUR)
     assert change.run == a_run(NOW + HOUR, version=2, expires=NOW + HOUR + MINUTE)._replace(
@@ -132,7 +132,7 @@ def test_a_waiting_run_due_up_to_the_cut_stays_the_old_versions(cut, stays, paus
     job = a_job(Once(NOW))
 
     change = changed(
-        standing(job, waiting=True, now=NOW - SECOND, horizon=NOW + cut), name="x", paused=paused
+        current(job, waiting=True, now=NOW - SECOND, horizon=NOW + cut), name="x", paused=paused
     )
 
     assert change.drop == (None if stays else occurrence(NOW))
@@ -143,7 +143,7 @@ def test_a_waiting_run_due_up_to_the_cut_stays_the_old_versions(cut, stays, paus
 def test_an_overdue_run_stays_when_the_job_is_given_another_instant():
     job = a_job(Once(NOW - MINUTE))
 
-    change = changed(standing(job, waiting=True), schedule=Once(NOW + HOUR))
+    change = changed(current(job, waiting=True), schedule=Once(NOW + HOUR))
 
     assert (change.drop, change.record) == (None, None)
     assert change.run == a_run(NOW + HOUR, version=2)
@@ -154,9 +154,9 @@ def test_an_overdue_run_stays_when_the_job_is_given_another_instant():
 def test_a_one_off_whose_run_was_claimed_is_not_made_again(at, to):
     job = a_job(Once(at))
 
-    change = changed(standing(job, waiting=False), **to)
+    change = changed(current(job, waiting=False), **to)
     assert change.job is not None
-    resumed = changed(standing(change.job, waiting=False, now=NOW + DAY), paused=False)
+    resumed = changed(current(change.job, waiting=False, now=NOW + DAY), paused=False)
 
     for each in (change, resumed):
         assert (each.run, each.drop, each.record, each.entry, held(each)) == (
@@ -171,7 +171,7 @@ def test_a_one_off_whose_run_was_claimed_is_not_made_again(at, to):
 def test_an_instant_that_is_moved_takes_its_waiting_run_along():
     job = a_job(Once(NOW + HOUR))
 
-    change = changed(standing(job, waiting=True), schedule=Once(NOW + DAY))
+    change = changed(current(job, waiting=True), schedule=Once(NOW + DAY))
 
     assert change.drop == occurrence(NOW + HOUR)
     assert change.run == a_run(NOW + DAY, version=2)
@@ -181,7 +181,7 @@ def test_an_instant_that_is_moved_takes_its_waiting_run_along():
 def test_an_instant_that_is_moved_into_the_past_runs_at_once():
     job = a_job(Once(NOW + HOUR))
 
-    change = changed(standing(job, waiting=True), schedule=Once(NOW - DAY))
+    change = changed(current(job, waiting=True), schedule=Once(NOW - DAY))
 
     assert change.drop == occurrence(NOW + HOUR)
     assert change.run == a_run(NOW - DAY, version=2)
@@ -190,7 +190,7 @@ def test_an_instant_that_is_moved_into_the_past_runs_at_once():
 def test_a_finished_one_off_can_be_given_another_instant():
     job = a_job(Once(NOW - HOUR))
 
-    change = changed(standing(job, waiting=False), schedule=Once(NOW + HOUR))
+    change = changed(current(job, waiting=False), schedule=Once(NOW + HOUR))
 
     assert change.run == a_run(NOW + HOUR, version=2)
     assert (change.drop, change.record) == (None, None)
@@ -202,9 +202,9 @@ def test_a_finished_one_off_can_be_given_another_instant():
 def test_a_pause_takes_the_waiting_run_away_and_a_resume_in_time_brings_it_back():
     job = a_job(Once(NOW + HOUR))
 
-    pause = changed(standing(job, waiting=True), paused=True)
+    pause = changed(current(job, waiting=True), paused=True)
     assert pause.job is not None
-    resume = changed(standing(pause.job, waiting=False, now=NOW + HOUR - 1), paused=False)
+    resume = changed(current(pause.job, waiting=False, now=NOW + HOUR - 1), paused=False)
 
     assert (pause.drop, held(pause)) == (occurrence(NOW + HOUR), NOW)
     assert (pause.run, pause.record) == (None, None)
@@ -214,20 +214,20 @@ def test_a_pause_takes_the_waiting_run_away_and_a_resume_in_time_brings_it_back(
 
 @pytest.mark.parametrize("late", [0, 1, DAY])
 def test_an_instant_that_passes_during_a_pause_is_skipped(late):
-    job = after(standing(a_job(Once(NOW + HOUR)), waiting=True), paused=True)
+    job = after(current(a_job(Once(NOW + HOUR)), waiting=True), paused=True)
 
-    change = changed(standing(job, waiting=False, now=NOW + HOUR + late), paused=False)
+    change = changed(current(job, waiting=False, now=NOW + HOUR + late), paused=False)
 
     assert change.record == skipped(NOW + HOUR, version=2)
     assert (change.run, change.drop, held(change)) == (None, None, None)
 
 
 def test_an_instant_that_passed_during_a_pause_is_recorded_once():
-    job = after(standing(a_job(Once(NOW + HOUR)), waiting=True), paused=True)
+    job = after(current(a_job(Once(NOW + HOUR)), waiting=True), paused=True)
 
-    renamed = changed(standing(job, waiting=False, now=NOW + DAY), name="renamed")
+    renamed = changed(current(job, waiting=False, now=NOW + DAY), name="renamed")
     assert renamed.job is not None
-    resumed = changed(standing(renamed.job, waiting=False, now=NOW + 2 * DAY), paused=False)
+    resumed = changed(current(renamed.job, waiting=False, now=NOW + 2 * DAY), paused=False)
 
     [record] = [change.record for change in (renamed, resumed) if change.record]
     assert (record.status, record.first, record.last) == (Status.SKIPPED, NOW + HOUR, NOW + HOUR)
@@ -235,22 +235,22 @@ def test_an_instant_that_passed_during_a_pause_is_recorded_once():
 
 
 def test_an_edit_during_a_pause_keeps_holding_the_instant_back():
-    job = after(standing(a_job(Once(NOW + HOUR)), waiting=True), paused=True)
+    job = after(current(a_job(Once(NOW + HOUR)), waiting=True), paused=True)
 
-    renamed = changed(standing(job, waiting=False, now=NOW + MINUTE), name="renamed")
+    renamed = changed(current(job, waiting=False, now=NOW + MINUTE), name="renamed")
     assert renamed.job is not None
-    resumed = changed(standing(renamed.job, waiting=False, now=NOW + DAY), paused=False)
+    resumed = changed(current(renamed.job, waiting=False, now=NOW + DAY), paused=False)
 
     assert (renamed.run, renamed.drop, renamed.record) == (None, None, None)
     assert resumed.record == skipped(NOW + HOUR, version=3)
 
 
 def test_paused_then_moved_then_resumed_runs_at_the_new_instant_only():
-    job = after(standing(a_job(Once(NOW + HOUR)), waiting=True), paused=True)
+    job = after(current(a_job(Once(NOW + HOUR)), waiting=True), paused=True)
 
-    moved = changed(standing(job, waiting=False, now=NOW + MINUTE), schedule=Once(NOW + DAY))
+    moved = changed(current(job, waiting=False, now=NOW + MINUTE), schedule=Once(NOW + DAY))
     assert moved.job is not None
-    resumed = changed(standing(moved.job, waiting=False, now=NOW + 2 * HOUR), paused=False)
+    resumed = changed(current(moved.job, waiting=False, now=NOW + 2 * HOUR), paused=False)
 
     assert (moved.record, moved.run, moved.drop) == (None, None, None)
     assert resumed.run == a_run(NOW + DAY, version=4)
@@ -258,22 +258,22 @@ def test_paused_then_moved_then_resumed_runs_at_the_new_instant_only():
 
 
 def test_moved_after_its_instant_has_passed_in_the_pause_both_are_accounted_for():
-    job = after(standing(a_job(Once(NOW + HOUR)), waiting=True), paused=True)
+    job = after(current(a_job(Once(NOW + HOUR)), waiting=True), paused=True)
 
-    moved = changed(standing(job, waiting=False, now=NOW + DAY), schedule=Once(NOW + 2 * DAY))
+    moved = changed(current(job, waiting=False, now=NOW + DAY), schedule=Once(NOW + 2 * DAY))
     assert moved.job is not None
-    resumed = changed(standing(moved.job, waiting=False, now=NOW + 3 * DAY), paused=False)
+    resumed = changed(current(moved.job, waiting=False, now=NOW + 3 * DAY), paused=False)
 
     assert moved.record == skipped(NOW + HOUR, version=2)
     assert resumed.record == skipped(NOW + 2 * DAY, version=3)
 
 
 def test_moved_into_the_past_while_paused_is_skipped_at_the_resume():
-    job = after(standing(a_job(Once(NOW + HOUR)), waiting=True), paused=True)
+    job = after(current(a_job(Once(NOW + HOUR)), waiting=True), paused=True)
 
-    moved = changed(standing(job, waiting=False), schedule=Once(NOW - DAY))
+    moved = changed(current(job, waiting=False), schedule=Once(NOW - DAY))
     assert moved.job is not None
-    resumed = changed(standing(moved.job, waiting=False), paused=False)
+    resumed = changed(current(moved.job, waiting=False), paused=False)
 
     assert (moved.record, moved.run) == (None, None)
     assert resumed.record == skipped(NOW - DAY, version=3)
@@ -281,10 +281,10 @@ def test_moved_into_the_past_while_paused_is_skipped_at_the_resume():
 
 
 def test_moved_and_resumed_in_one_edit_runs_at_the_new_instant():
-    job = after(standing(a_job(Once(NOW + HOUR)), waiting=True), paused=True)
+    job = after(current(a_job(Once(NOW + HOUR)), waiting=True), paused=True)
 
     change = changed(
-        standing(job, waiting=False, now=NOW + DAY), schedule=Once(NOW + 2 * DAY), paused=False
+        current(job, waiting=False, now=NOW + DAY), schedule=Once(NOW + 2 * DAY), paused=False
     )
 
     assert change.record == skipped(NOW + HOUR, version=2)
@@ -295,7 +295,7 @@ def test_moved_and_resumed_in_one_edit_runs_at_the_new_instant():
 def test_moved_and_paused_in_one_edit_holds_the_new_instant_back():
     job = a_job(Once(NOW + HOUR))
 
-    change = changed(standing(job, waiting=True), schedule=Once(NOW + DAY), paused=True)
+    change = changed(current(job, waiting=True), schedule=Once(NOW + DAY), paused=True)
 
     assert (change.drop, held(change)) == (occurrence(NOW + HOUR), NOW)
     assert (change.run, change.record) == (None, None)
@@ -309,7 +309,7 @@ def test_moved_and_paused_in_one_edit_holds_the_new_instant_back():
     [(MINUTELY, NOW + MINUTE), (Every(HOUR), NOW + HOUR), (None, None)],
 )
 def test_a_one_off_that_becomes_something_else_loses_its_waiting_run(schedule, entry):
-    change = changed(standing(a_job(Once(NOW + DAY)), waiting=True), schedule=schedule)
+    change = changed(current(a_job(Once(NOW + DAY)), waiting=True), schedule=schedule)
 
     assert (change.drop, change.entry) == (occurrence(NOW + DAY), entry)
     assert (change.run, change.record) == (None, None)
@@ -317,18 +317,18 @@ def test_a_one_off_that_becomes_something_else_loses_its_waiting_run(schedule, e
 
 @pytest.mark.parametrize("schedule", [MINUTELY, Every(HOUR), None])
 def test_whatever_becomes_a_one_off_gets_a_waiting_run(schedule):
-    change = changed(standing(a_job(schedule), waiting=False), schedule=Once(NOW + HOUR))
+    change = changed(current(a_job(schedule), waiting=False), schedule=Once(NOW + HOUR))
 
     assert change.run == a_run(NOW + HOUR, version=2)
     assert (change.entry, change.drop, change.record) == (None, None, None)
 
 
 def test_a_paused_recurring_job_that_becomes_a_one_off_records_and_goes_on_holding():
-    job = after(standing(a_job(HOURLY), waiting=False, now=NOW - HOUR), paused=True)
+    job = after(current(a_job(HOURLY), waiting=False, now=NOW - HOUR), paused=True)
 
-    moved = changed(standing(job, waiting=False), schedule=Once(NOW + HOUR))
+    moved = changed(current(job, waiting=False), schedule=Once(NOW + HOUR))
     assert moved.job is not None
-    resumed = changed(standing(moved.job, waiting=False, now=NOW + DAY), paused=False)
+    resumed = changed(current(moved.job, waiting=False, now=NOW + DAY), paused=False)
 
     assert moved.record == skipped(NOW, version=2)
     assert resumed.record == skipped(NOW + HOUR, version=3)
@@ -336,7 +336,7 @@ def test_a_paused_recurring_job_that_becomes_a_one_off_records_and_goes_on_holdi
 
 def test_an_instant_that_was_claimed_ahead_is_not_given_to_a_recurring_version_too():
     at = NOW + MINUTE
-    stands = standing(a_job(Once(at)), waiting=False, now=at - SECOND // 2, horizon=at)
+    stands = current(a_job(Once(at)), waiting=False, now=at - SECOND // 2, horizon=at)
 
     change = changed(stands, schedule=MINUTELY)
 
@@ -347,24 +347,24 @@ def test_an_instant_that_was_claimed_ahead_is_not_given_to_a_recurring_version_t
 @pytest.mark.parametrize("at", [NOW - 5 * MINUTE, NOW])
 @pytest.mark.parametrize("paused", [False, True])
 def test_an_occurrence_that_the_old_version_accounts_for_is_not_given_to_a_one_off_too(at, paused):
-    change = changed(standing(a_job(MINUTELY), waiting=False), schedule=Once(at), paused=paused)
+    change = changed(current(a_job(MINUTELY), waiting=False), schedule=Once(at), paused=paused)
 
     assert (change.run, held(change)) == (None, None)
 
 
 @pytest.mark.parametrize("at", [NOW - 5 * MINUTE - 1, NOW + MINUTE, CREATED])
 def test_an_instant_that_is_not_one_of_the_old_version_makes_a_run(at):
-    change = changed(standing(a_job(MINUTELY), waiting=False), schedule=Once(at))
+    change = changed(current(a_job(MINUTELY), waiting=False), schedule=Once(at))
 
     assert change.run == a_run(at, version=2)
 
 
 def test_an_occurrence_that_a_pause_held_back_is_not_given_to_a_one_off_too():
-    paused = after(standing(a_job(HOURLY), waiting=False, now=NOW - 3 * HOUR), paused=True)
-    renamed = after(standing(paused, waiting=False, now=NOW), name="renamed")
+    paused = after(current(a_job(HOURLY), waiting=False, now=NOW - 3 * HOUR), paused=True)
+    renamed = after(current(paused, waiting=False, now=NOW), name="renamed")
 
     moved = changed(
-        standing(renamed, waiting=False, now=NOW + HOUR), schedule=Once(NOW - HOUR), paused=False
+        current(renamed, waiting=False, now=NOW + HOUR), schedule=Once(NOW - HOUR), paused=False
     )
 
     assert moved.record is not None
@@ -378,15 +378,15 @@ def test_an_occurrence_that_a_pause_held_back_is_not_given_to_a_one_off_too():
 @pytest.mark.parametrize("at", [NOW - DAY, NOW, NOW + DAY])
 @pytest.mark.parametrize("waiting", [True, False])
 def test_deleting_a_one_off_leaves_its_run_to_the_store(at, waiting):
-    change = delete(standing(a_job(Once(at)), waiting=waiting, horizon=NOW + SECOND))
+    change = delete(current(a_job(Once(at)), waiting=waiting, horizon=NOW + SECOND))
 
     assert change == Change(job=None, cut=NOW + SECOND)
 
 
 @pytest.mark.parametrize(("now", "passed"), [(NOW + HOUR - 1, False), (NOW + HOUR, True)])
 def test_deleting_a_paused_one_off_records_its_instant_if_it_has_passed(now, passed):
-    job = after(standing(a_job(Once(NOW + HOUR)), waiting=True), paused=True)
+    job = after(current(a_job(Once(NOW + HOUR)), waiting=True), paused=True)
 
-    change = delete(standing(job, waiting=False, now=now))
+    change = delete(current(job, waiting=False, now=now))
 
     assert change.record == (skipped(NOW + HOUR, version=2) if passed else None)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from onthedot.core.editing import Change, Standing, create, delete, edit
+from onthedot.core.editing import Change, CurrentJob, create, delete, edit
 from onthedot.core.instants import DAY, HOUR, MINUTE, SECOND, Instant, parse_instant
 from onthedot.core.model import Definition, Job, Record, Schedule
 from onthedot.core.schedules import Cron, Every
@@ -28,12 +28,12 @@ def a_job(schedule: Schedule, **fields: Any) -> Job:
     return job
 
 
-def standing(job: Job, *, now: Instant = NOW, horizon: Instant = 0) -> Standing:
-    return Standing(job=job, horizon=horizon, waiting=False, now=now)
+def current(job: Job, *, now: Instant = NOW, horizon: Instant = 0) -> CurrentJob:
+    return CurrentJob(job=job, horizon=horizon, waiting=False, now=now)
 
 
 def changed(job: Job, *, now: Instant = NOW, horizon: Instant = 0, **changes: Any) -> Change:
-    return edit(standing(job, now=now, horizon=horizon), job.definition._replace(**changes))
+    return edit(current(job, now=now, horizon=horizon), job.definition._replace(**changes))
 
 
 def paused(schedule: Schedule, *, since: Instant) -> Job:
@@ -205,6 +205,6 @@ def test_an_edit_of_every_while_paused_sets_the_anchor_then_and_not_at_the_resum
 def test_deleting_a_paused_job_records_what_its_pause_held_back():
     job = paused(HOURLY, since=NOW - 2 * HOUR)
 
-    change = delete(standing(job))
+    change = delete(current(job))
 
     assert change == Change(job=None, cut=NOW, record=skipped(job, NOW - HOUR, NOW, 2))

@@ -216,3 +216,21 @@ def test_what_is_read_is_due_later_and_later():
         dues = [each.at for each in coming(read, NOW, 20, anchor=NOW)]
         assert dues, text
         assert all(one < other for one, other in zip([NOW, *dues], dues, strict=False)), text
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("5m", "every 5 minutes"),
+        ("every 5m", "every 5 minutes"),
+        ("10min", "every 10 minutes"),
+        ("1h", "every hour"),
+        ("90 s", "every 90 seconds"),
+        ("every2days", "every 2 days"),
+    ],
+)
+def test_an_interval_as_others_write_it_is_understood_well_enough_to_suggest(text, meant):
+    with pytest.raises(InvalidSchedule) as refused:
+        read_schedule(text, TERMS)
+
+    assert refused.value.hint == f"Did you mean '{meant}'?"

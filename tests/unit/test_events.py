@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import shlex
 import sys
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -112,6 +114,7 @@ def test_the_server_writes_its_events_to_standard_error(logger, capsys):
     events.to_stderr("info")
 
     events.log("node.ready", port=8467)
+    logger.handlers[0].flush()
 
     out, err = capsys.readouterr()
     assert out == ""
@@ -125,5 +128,36 @@ def test_what_is_below_the_level_is_not_written(logger, capsys):
 
     events.log("node.ready")
     events.warn("node.late")
+    logger.handlers[0].flush()
 
     assert capsys.readouterr().err.endswith(" WARNING node.late\n")
+
+
+class Standing(io.StringIO):
+    """Somebody who reads nothing until `goes_on` is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.goes_on = threading.Event()
+
+    def write(self, text: str) -> int:
+        self.goes_on.wait(10)
+        return super().write(text)
+
+
+def test_whoever_logs_does_not_wait_for_a_reader_that_stands_still(logger):
+    reader = Standing()
+    writer = events.EventWriter(reader)
+    logger.addHandler(writer)
+
+    for number in range(events.LINES_MAX + 100):
+        events.warn("node.late", number=number)
+    assert reader.getvalue() == ""
+    reader.goes_on.set()
+    writer.flush()
+    writer.flush()  # what was dropped is told when all else is written
+
+    lines = reader.getvalue().splitlines()
+    assert lines[0] == "node.late number=0"
+    dropped = int(lines[-1].removeprefix("log.dropped count="))
+    assert dropped + len(lines) - 1 == events.LINES_MAX + 100

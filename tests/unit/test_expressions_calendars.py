@@ -14,8 +14,8 @@ import pytest
 
 from onthedot.core.instants import SECOND, parse_instant
 from onthedot.core.schedules import Allowed, Calendar, Cron, Roll
-from onthedot.core.schedules.calendar_text import Rule, read_rule
-from onthedot.errors import InvalidCalendar
+from onthedot.core.schedules.calendar_text import CalendarRule, read_rule
+from onthedot.errors import InvalidCalendar, TooCostly
 from tests.support.cron_chance import PAIR_PARTS, PAIRS, TEXT_PARTS, TEXTS
 
 CASES = PAIRS // 10
@@ -137,11 +137,19 @@ def test_what_a_scan_of_days_finds_is_due_and_nothing_else(
             nominal = cron.after(nominal)
 
         found = []
-        due = schedule.after(start * SECOND)
+        due = due_after(schedule, start * SECOND)
         while due is not None and due <= end * SECOND:
             found.append(due // SECOND)
-            due = schedule.after(due)
+            due = due_after(schedule, due)
         assert found == sorted(expected), said  # strictly increasing, too
+
+
+def due_after(schedule: Allowed, instant: int) -> int | None:
+    """None also where the search was given up: what a scan finds within months is near enough."""
+    try:
+        return schedule.after(instant)
+    except TooCostly:
+        return None
 
 
 PIECES = (
@@ -168,7 +176,7 @@ def test_any_text_is_a_rule_that_is_read_back_or_is_refused(
         assert all(0 <= start < end <= 86_400 for start, end in days.hours(21_000))
 
 
-def outcome(text: str) -> Rule | InvalidCalendar:
+def outcome(text: str) -> CalendarRule | InvalidCalendar:
     try:
         return read_rule(text, field="exclude[0]")
     except InvalidCalendar as error:

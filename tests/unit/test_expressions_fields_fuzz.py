@@ -17,7 +17,7 @@ from onthedot.core.instants import INSTANT_MAX, format_instant, parse_instant
 from onthedot.core.schedules import Cron, Every, FixedDelay, Once, Repeat, coming, read_schedule
 from onthedot.core.schedules.zones import known_zones, zone_named
 from onthedot.errors import Invalid, InvalidDuration, InvalidInstant, InvalidTimezone
-from onthedot.wire import PreviewIn, PreviewOut, preview_of, read
+from onthedot.wire import PreviewIn, PreviewOut, preview_of, preview_out, read
 from tests.support.cron_chance import TEXT_PARTS, TEXTS
 from tests.unit.test_cron_fuzz import any_text
 from tests.unit.test_expressions_fuzz import TERMS, any_english, any_iso
@@ -99,7 +99,7 @@ def first_two(text: str) -> list[int]:
 
 
 def previewed(body: bytes) -> PreviewOut:
-    return preview_of(read(body, PreviewIn), now=TERMS.now)
+    return preview_out(preview_of(read(body, PreviewIn), now=TERMS.now))
 
 
 def steps_of(read: Callable[[], object]) -> int:

@@ -13,7 +13,16 @@ from onthedot.core.firing import (
     plan_firings,
 )
 from onthedot.core.instants import DAY, HOUR, MILLISECOND, MINUTE, SECOND, Instant, parse_instant
-from onthedot.core.model import Catching, CatchUp, Entry, NewRun, Record, Rule, occurrence, shard_of
+from onthedot.core.model import (
+    CatchUp,
+    CatchUpLimits,
+    Entry,
+    NewRun,
+    Record,
+    Rule,
+    occurrence,
+    shard_of,
+)
 from onthedot.core.schedules import Cron, Every
 from onthedot.core.states import Status
 from tests.support.builders import put_back
@@ -328,7 +337,7 @@ def test_all_runs_the_newest_thousand_and_the_rest_is_one_record(schedule, old, 
 
     plan = fired(a_rule(schedule, "all", window=0), first)
 
-    assert Catching().most == 1_000
+    assert CatchUpLimits().most == 1_000
     caught = sorted(dues([*plan.runs, *plan.later]))
     assert caught == [NOW - k * MINUTE for k in range(old - rest, -1, -1)]
     expected = [(first, first + (rest - 1) * MINUTE, rest)] if rest else []

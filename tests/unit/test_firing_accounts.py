@@ -10,7 +10,8 @@ from itertools import islice
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onthedot.core.firing import AHEAD, newest, plan_firings
+from onthedot.core.firing import AHEAD, plan_firings
+from onthedot.core.firing import newest as newest_in_slices
 from onthedot.core.instants import DAY, HOUR, INSTANT_MAX, MINUTE, SECOND, Instant, parse_instant
 from onthedot.core.model import Entry, Rule, is_occurrence, occurrence
 from onthedot.core.schedules import Cron, Every, Span, Timetable, span
@@ -19,6 +20,15 @@ from tests.support.builders import put_back
 
 START = parse_instant("2026-03-07T00:00:00Z", field="start")
 CLAIMS_MAX = 50
+
+
+def newest(schedule: Timetable, over: Span, limit: int) -> list[Instant]:
+    slices = newest_in_slices(schedule, over, limit)
+    while True:
+        try:
+            next(slices)
+        except StopIteration as end:
+            return list(end.value)
 
 
 def listed(schedule: Timetable, first: Instant, last: Instant) -> Iterator[Instant]:

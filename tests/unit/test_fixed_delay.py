@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from onthedot.core.backfilling import refuse_fixed_delay
 from onthedot.core.chaining import Chain, first_chain, following, link_of
-from onthedot.core.editing import Standing, create, edit, next_run_at
+from onthedot.core.editing import CurrentJob, create, edit, next_run_at
 from onthedot.core.instants import HOUR, INSTANT_MAX, MINUTE, SECOND, Instant
 from onthedot.core.model import Definition, Job, Lanes, is_at_most_once, lane_of, occurrence
 from onthedot.core.schedules import (
@@ -28,7 +28,7 @@ from onthedot.core.states import Status
 from onthedot.errors import Invalid, InvalidDuration, InvalidSchedule, NeverFires
 from onthedot.store.codec import definition_from, definition_text
 from onthedot.wire import PreviewIn, preview_of, read
-from onthedot.wire.previews import preview_out
+from onthedot.wire.previews import Previewed, preview_out
 from tests.unit.test_wire_definitions import NOW, after_patch, defined, shown
 
 TERMS = Terms(now=NOW)
@@ -48,7 +48,9 @@ def a_chain(**fields: Any) -> Chain:
 
 def preview(**said: Any) -> dict[str, Any]:
     asked = read(json.dumps(said).encode(), PreviewIn)
-    answer: dict[str, Any] = json.loads(msgspec.json.encode(preview_of(asked, now=NOW)))
+    answer: dict[str, Any] = json.loads(
+        msgspec.json.encode(preview_out(preview_of(asked, now=NOW)))
+    )
     return answer
 
 
@@ -161,8 +163,8 @@ def test_a_preview_shows_one_instant_and_says_why_no_other():
 def test_a_preview_of_a_job_whose_run_is_under_way_shows_nothing():
     job = a_job()
 
-    waits = preview_out(job.definition, NOW, 5, anchor=NOW, job=job)
-    under_way = preview_out(job.definition, NOW + QUARTER, 5, anchor=NOW, job=job)
+    waits = preview_out(Previewed(job.definition, NOW, 5, NOW, job))
+    under_way = preview_out(Previewed(job.definition, NOW + QUARTER, 5, NOW, job))
 
     assert [each.at for each in waits.instants] == ["2026-03-01T00:15:00Z"]
     assert under_way.instants == []
@@ -232,15 +234,15 @@ def test_what_would_be_due_after_2199_is_over():
     assert following(a_chain(), INSTANT_MAX).due is None
 
 
-def standing(job: Job, chain: Chain, now: Instant, **where: bool) -> Standing:
+def current(job: Job, chain: Chain, now: Instant, **where: bool) -> CurrentJob:
     said = {"waiting": False, "live": False, **where}
-    return Standing(job=job, horizon=0, now=now, chain=chain, **said)
+    return CurrentJob(job=job, horizon=0, now=now, chain=chain, **said)
 
 
 @pytest.mark.parametrize("paused", [True, False])
 def test_an_edit_mends_a_chain_whose_link_is_gone(paused):
     job = a_job()
-    stands = standing(job, first_chain(job, NOW), NOW + HOUR)
+    stands = current(job, first_chain(job, NOW), NOW + HOUR)
 
     change = edit(stands, job.definition._replace(paused=paused))
 
@@ -252,7 +254,7 @@ def test_an_edit_mends_a_chain_whose_link_is_gone(paused):
 
 def test_a_pause_is_recorded_once_however_often_the_job_is_edited():
     job = a_job(paused=True)
-    stands = standing(job, first_chain(job, NOW), NOW + HOUR)
+    stands = current(job, first_chain(job, NOW), NOW + HOUR)
 
     still = edit(stands, job.definition._replace(name="other"))
     over = edit(stands, job.definition._replace(paused=False))
@@ -270,7 +272,7 @@ def test_a_pause_is_recorded_once_however_often_the_job_is_edited():
 
 def test_a_resume_takes_a_turn_for_what_the_pause_held_back():
     job = a_job(paused=True, max_runs=2)
-    stands = standing(job, first_chain(job, NOW), NOW + HOUR)
+    stands = current(job, first_chain(job, NOW), NOW + HOUR)
 
     change = edit(stands, job.definition._replace(paused=False))
     again = edit(stands, job.definition._replace(paused=False, max_runs=5))
@@ -283,7 +285,7 @@ def test_a_resume_takes_a_turn_for_what_the_pause_held_back():
 
 def test_a_later_end_wakes_a_chain_that_was_over():
     job = a_job(end_at=NOW + QUARTER)
-    stands = standing(job, first_chain(job, NOW)._replace(run=None), NOW + HOUR)
+    stands = current(job, first_chain(job, NOW)._replace(run=None), NOW + HOUR)
 
     same = edit(stands, job.definition._replace(name="other"))
     longer = edit(stands, job.definition._replace(end_at=NOW + 9 * HOUR))

@@ -15,18 +15,18 @@ from onthedot.sdk.notes import (
     HEAD_BYTES_MAX,
     LINE_BYTES_MAX,
     TAIL_BYTES_MAX,
-    Notes,
+    CallNotes,
 )
 from tests.support.clock import ManualClock
 
 
-def texts(notes: Notes) -> list[tuple[str, str]]:
+def texts(notes: CallNotes) -> list[tuple[str, str]]:
     news = notes.take()
     return [] if news is None else [(level, text) for _, level, text in news.lines]
 
 
 def test_a_line_ends_where_the_text_says_so():
-    notes = Notes()
+    notes = CallNotes()
     for text in ("a", "b\nc", "\n\nd"):
         notes.write("stdout", text)
     notes.write("stderr", "e\n")
@@ -38,7 +38,7 @@ def test_a_line_ends_where_the_text_says_so():
 
 def test_news_are_told_once_until_they_are_taken():
     told: list[int] = []
-    notes = Notes(lambda: told.append(1))
+    notes = CallNotes(lambda: told.append(1))
     notes.write("stdout", "a\n")
     notes.write("stdout", "b\n")
     assert len(told) == 1
@@ -53,7 +53,7 @@ def test_news_are_told_once_until_they_are_taken():
 
 def test_every_line_has_its_instant():
     clock = ManualClock()
-    notes = Notes(clock=clock)
+    notes = CallNotes(clock=clock)
     notes.line("info", "a")
     clock.advance(SECOND)
     notes.line("info", "b\nc")
@@ -65,7 +65,7 @@ def test_every_line_has_its_instant():
 
 
 def test_of_too_much_the_beginning_and_the_end_are_kept_and_the_rest_is_counted():
-    notes = Notes()
+    notes = CallNotes()
     many = 3 * (HEAD_BYTES_MAX + TAIL_BYTES_MAX) // 10
     for number in range(many):
         notes.line("info", f"{number:010}")
@@ -80,7 +80,7 @@ def test_of_too_much_the_beginning_and_the_end_are_kept_and_the_rest_is_counted(
 
 
 def test_one_endless_line_is_cut():
-    notes = Notes()
+    notes = CallNotes()
     for _ in range(100):
         notes.write("stdout", "x" * 1_000)
     notes.close()
@@ -89,14 +89,14 @@ def test_one_endless_line_is_cut():
 
 
 def test_text_that_no_store_can_keep_is_made_storable():
-    notes = Notes()
+    notes = CallNotes()
     notes.line("info", "a\0b\ud800")
 
     assert texts(notes) == [("info", "a\N{REPLACEMENT CHARACTER}b?")]
 
 
 def test_a_checkpoint_is_read_back_as_it_will_be_by_the_next_attempt():
-    notes = Notes(checkpoint='{"page":7}')
+    notes = CallNotes(checkpoint='{"page":7}')
     assert notes.last_checkpoint == {"page": 7}
 
     notes.checkpoint((1, None))

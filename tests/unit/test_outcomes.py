@@ -9,14 +9,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from onthedot.core.instants import MILLISECOND, MINUTE, SECOND
-from onthedot.core.model import Backoff, Definition, Handling, LeasedRun, Outcome, occurrence
+from onthedot.core.model import Backoff, Definition, ExecutionSpec, LeasedRun, Outcome, occurrence
 from onthedot.core.outcomes import (
     CUT_MARK,
     ERROR_BYTES_MAX,
     OUTPUT_BYTES_MAX,
     VALUE_BYTES_MAX,
     Result,
-    end_by_wish,
+    end_by_request,
     http_result,
     settle,
     storable,
@@ -35,7 +35,7 @@ def a_run(attempt: int = 1) -> LeasedRun:
     return LeasedRun(33, occurrence(DUE), 4, "default", 5, DUE, DUE, attempt, 2, 17, None)
 
 
-def a_handling(retries: int = 3, **fields: Any) -> Handling:
+def a_handling(retries: int = 3, **fields: Any) -> ExecutionSpec:
     definition = Definition(name="n", handler_url="http://127.0.0.1:9/", retries=retries, **fields)
     return handling_of(definition)
 
@@ -160,16 +160,16 @@ def test_an_unknown_outcome_is_lost_where_one_start_was_promised_and_else_a_fail
 
 
 def test_the_backoff_is_the_jobs_own():
-    handling = a_handling(backoff=Backoff(initial_us=MINUTE, factor=1.0, max_us=MINUTE))
+    execution = a_handling(backoff=Backoff(initial_us=MINUTE, factor=1.0, max_us=MINUTE))
 
-    outcome = settle(a_run(3), handling, timed_out(SECOND), started=STARTED, now=NOW, jitter=0.0)
+    outcome = settle(a_run(3), execution, timed_out(SECOND), started=STARTED, now=NOW, jitter=0.0)
 
     assert outcome.retry_at == NOW + MINUTE // 2
 
 
 @pytest.mark.parametrize("started", [None, STARTED])
 def test_a_run_that_somebody_cancelled_says_why_and_is_not_retried(started):
-    outcome = end_by_wish(a_run(2), "job deleted", started=started, now=NOW)
+    outcome = end_by_request(a_run(2), "job deleted", started=started, now=NOW)
 
     assert (outcome.status, outcome.reason) == (Status.CANCELLED, "job deleted")
     assert (outcome.attempt, outcome.fence, outcome.started) == (2, 17, started)
@@ -267,8 +267,8 @@ def test_its_choice_makes_no_attempt_that_is_not_left():
 
 def test_what_a_function_returns_may_be_longer_than_what_a_callback_answers():
     value = "x" * VALUE_BYTES_MAX
-    handling = handling_of(Definition(name="n", handler="shop.bill"))
-    outcome = settle(a_run(), handling, Result(output=value), started=STARTED, now=NOW, jitter=0.0)
+    execution = handling_of(Definition(name="n", handler="shop.bill"))
+    outcome = settle(a_run(), execution, Result(output=value), started=STARTED, now=NOW, jitter=0.0)
 
     assert outcome.output == value
     assert len(settled(Result(output=value)).output or "") < len(value)

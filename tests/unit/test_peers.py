@@ -86,11 +86,11 @@ def test_notes_of_all_processes_are_read_and_half_a_note_is_not(tmp_path):
 
 
 def test_everybody_is_measured_once_before_anybody_is_measured_again():
-    wishes = command._parser().parse_args(
+    cancel_requests = command._parser().parse_args(
         ["--only", OURS, "engine-none", "--parts", "drained", "lateness", "--repeat", "2"]
     )
 
-    assert list(command._plan(wishes)) == [
+    assert list(command._plan(cancel_requests)) == [
         (1, "drained", OURS),
         (1, "drained", "engine-none"),
         (2, "drained", OURS),

@@ -11,7 +11,7 @@ import pytest
 from onthedot.core.instants import parse_instant
 from onthedot.core.schedules import Repeat
 from onthedot.errors import Invalid, InvalidCron, InvalidSchedule, NeverFires, RebootUnsupported
-from onthedot.wire import PreviewIn, preview_of, read
+from onthedot.wire import PreviewIn, preview_of, preview_out, read
 from tests.unit.test_wire_definitions import after_patch, defined, shown
 
 NOW = parse_instant("2027-03-27T12:00:00Z", field="NOW")
@@ -19,7 +19,9 @@ NOW = parse_instant("2027-03-27T12:00:00Z", field="NOW")
 
 def preview(**said: Any) -> dict[str, Any]:
     asked = read(json.dumps(said).encode(), PreviewIn)
-    answer: dict[str, Any] = json.loads(msgspec.json.encode(preview_of(asked, now=NOW)))
+    answer: dict[str, Any] = json.loads(
+        msgspec.json.encode(preview_out(preview_of(asked, now=NOW)))
+    )
     return answer
 
 

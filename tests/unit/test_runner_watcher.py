@@ -9,8 +9,8 @@ import time
 
 import pytest
 
+from onthedot.runner.process import WATCHER, _serve
 from onthedot.sdk.app import App
-from onthedot.sdk.runner import WATCHER, _serve
 
 
 def watchers() -> list[threading.Thread]:

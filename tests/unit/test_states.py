@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from onthedot.core.instants import SECOND
-from onthedot.core.states import Status, is_over, live_status, may_become
+from onthedot.core.states import Status, is_over, live_status
 
 NOW = 1_772_452_800 * SECOND
 OVER = ["succeeded", "failed", "cancelled", "skipped", "missed", "lost"]
@@ -19,39 +19,6 @@ def test_the_states_have_the_names_of_the_glossary():
 @pytest.mark.parametrize("status", Status)
 def test_six_states_are_over_and_three_are_not(status):
     assert is_over(status) is (status in OVER)
-
-
-@pytest.mark.parametrize("before", OVER)
-@pytest.mark.parametrize("after", Status)
-def test_nothing_follows_what_is_over(before, after):
-    assert not may_become(Status(before), after)
-
-
-@pytest.mark.parametrize("status", LIVE)
-def test_whatever_is_not_over_can_be_cancelled(status):
-    assert may_become(Status(status), Status.CANCELLED)
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("scheduled", "queued"),
-        ("queued", "running"),
-        ("running", "succeeded"),
-        ("running", "failed"),
-        ("running", "lost"),
-        ("running", "scheduled"),  # a retry
-        ("running", "queued"),  # a rescue
-        ("scheduled", "missed"),  # a one-off that nobody claimed in time
-    ],
-)
-def test_a_run_moves_as_it_is_drawn(before, after):
-    assert may_become(Status(before), Status(after))
-
-
-@pytest.mark.parametrize("before", LIVE)
-def test_no_state_is_followed_by_itself(before):
-    assert not may_become(Status(before), Status(before))
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from onthedot.core.why import (
     NodeFact,
     NoticeFact,
     RunFact,
-    Verdict,
+    Severity,
     last_due,
     summary,
     why_job,
@@ -54,7 +54,7 @@ def found(findings: list[Finding], check: str) -> Finding:
     return finding
 
 
-def verdicts(findings: list[Finding]) -> set[Verdict]:
+def verdicts(findings: list[Finding]) -> set[Severity]:
     return {each.verdict for each in findings}
 
 
@@ -66,7 +66,7 @@ def test_nothing_is_in_the_way_of_a_job_that_runs():
 
     findings = why_job(facts(last=last))
 
-    assert verdicts(findings) == {Verdict.OK}
+    assert verdicts(findings) == {Severity.OK}
     assert summary(findings).startswith("nothing is in its way; it is due next at 2027-01-15T08:50")
     assert [each.check for each in findings] == [
         *("job", "paused", "schedule", "scheduler", "worker", "slots", "last run"),
@@ -83,7 +83,7 @@ def test_a_paused_job_says_since_when_and_how_to_resume_it():
     findings = why_job(facts(job))
 
     paused = found(findings, "paused")
-    assert paused.verdict is Verdict.PROBLEM
+    assert paused.verdict is Severity.PROBLEM
     assert "2027-01-15T07:58:00Z (2 min ago)" in paused.found
     assert paused.fix == "onthedot job resume job-11"
     assert summary(findings) == paused.found
@@ -120,9 +120,9 @@ def test_an_instant_that_nobody_has_fired_is_a_problem():
 
     lost, fine = why_job(facts(late, recorded=False)), why_job(facts(late))
 
-    assert found(lost, "fired").verdict is Verdict.PROBLEM
+    assert found(lost, "fired").verdict is Severity.PROBLEM
     assert "2027-01-15T07:30:00Z (30 min ago)" in found(lost, "fired").found
-    assert found(fine, "fired").verdict is Verdict.OK
+    assert found(fine, "fired").verdict is Severity.OK
 
 
 def test_the_last_due_instant_leaves_time_to_fire_it():
@@ -138,7 +138,7 @@ def test_the_last_due_instant_leaves_time_to_fire_it():
 def test_an_entry_that_was_set_aside_is_a_problem():
     finding = found(why_job(facts(set_aside="ValueError: no")), "clock")
 
-    assert (finding.verdict, "ValueError: no" in finding.found) == (Verdict.PROBLEM, True)
+    assert (finding.verdict, "ValueError: no" in finding.found) == (Severity.PROBLEM, True)
     assert "edit" in finding.fix.lower()
 
 
@@ -159,7 +159,7 @@ def test_an_entry_that_was_set_aside_is_a_problem():
 def test_what_is_missing_is_named_with_a_fix(node, check, said):
     finding = found(why_job(facts(nodes=[node], queued=41)), check)
 
-    assert finding.verdict is Verdict.PROBLEM
+    assert finding.verdict is Severity.PROBLEM
     assert said in finding.found
     assert finding.fix
 
@@ -179,7 +179,7 @@ def test_slots_are_those_of_the_workers_that_take_the_queue():
         replace(NODE, number=4, running=0, queues=("mail",)),
     ]
 
-    assert found(why_job(facts(nodes=nodes)), "slots").verdict is Verdict.PROBLEM
+    assert found(why_job(facts(nodes=nodes)), "slots").verdict is Severity.PROBLEM
 
 
 @pytest.mark.parametrize(
@@ -187,22 +187,22 @@ def test_slots_are_those_of_the_workers_that_take_the_queue():
     [
         (
             a_run(Status.FAILED, attempt=4, error="HTTP 503", finished_at=NOW),
-            Verdict.PROBLEM,
+            Severity.PROBLEM,
             "run abc-11-2 failed at 2027-01-15T08:00:00Z (now), in attempt 4: HTTP 503",
         ),
         (
             a_run(Status.MISSED, reason="why", until=NOW, count=3),
-            Verdict.PROBLEM,
+            Severity.PROBLEM,
             "the 3 occurrences from 2027-01-15T07:59:00Z to 2027-01-15T08:00:00Z were missed: why",
         ),
         (
             a_run(Status.SKIPPED, reason="paused", until=NOW - MINUTE, count=1),
-            Verdict.NOTE,
+            Severity.NOTE,
             "the occurrence of 2027-01-15T07:59:00Z was skipped: paused",
         ),
         (
             a_run(Status.CANCELLED, reason="cancelled by request"),
-            Verdict.NOTE,
+            Severity.NOTE,
             "run abc-11-2 ended as cancelled: cancelled by request",
         ),
     ],
@@ -235,7 +235,7 @@ def test_a_lost_run_says_what_is_unknown_and_how_to_do_it_again():
 
     end = found(why_run(facts(is_letter=True), lost), "end")
 
-    assert (end.verdict, end.found) == (Verdict.PROBLEM, "it was lost: node 4 died: whether …")
+    assert (end.verdict, end.found) == (Severity.PROBLEM, "it was lost: node 4 died: whether …")
     assert end.fix.endswith("onthedot run redrive abc-11-2")
     assert found(why_run(facts(), lost), "end").fix == ""
 
@@ -275,7 +275,7 @@ def test_a_queued_run_that_nobody_holds_needs_a_worker():
 def test_a_run_that_a_living_node_is_about_to_start_has_nothing_in_its_way():
     findings = why_run(facts(), a_run(Status.QUEUED, node=3))
 
-    assert verdicts(findings) == {Verdict.OK}
+    assert verdicts(findings) == {Severity.OK}
     assert summary(findings).startswith("nothing is in its way; it could start since 2027-01-15")
 
 
@@ -292,9 +292,9 @@ def test_a_run_in_the_hands_of_a_dead_node_is_taken_over_by_a_janitor():
     saved, lost = why_run(facts(nodes=[NODE, dead]), run), why_run(facts(nodes=[other, dead]), run)
 
     assert "taken over within seconds" in found(saved, "node").found
-    assert found(lost, "node").verdict is Verdict.PROBLEM
+    assert found(lost, "node").verdict is Severity.PROBLEM
     assert "janitor" in found(lost, "node").fix
-    assert found(why_run(facts(nodes=[NODE]), run), "node").verdict is Verdict.NOTE
+    assert found(why_run(facts(nodes=[NODE]), run), "node").verdict is Severity.NOTE
 
 
 def test_a_running_run_names_its_node_and_how_to_end_it():
@@ -306,7 +306,7 @@ def test_a_running_run_names_its_node_and_how_to_end_it():
     assert "onthedot run cancel abc-11-2" in found(findings, "running").fix
     assert "node 3 holds it" in found(findings, "node").found
     off = why_run(facts(nodes=[replace(NODE, offset_us=9 * SECOND)]), run)
-    assert found(off, "node").verdict is Verdict.PROBLEM
+    assert found(off, "node").verdict is Severity.PROBLEM
 
 
 def test_rescues_redrives_and_deleted_jobs_are_told():
@@ -329,11 +329,21 @@ def test_a_notice_that_nobody_received_is_told():
     later = found(why_run(facts(notice=pending), run), "notice")
     never = found(why_run(facts(notice=given_up), run), "notice")
 
-    assert later.verdict is Verdict.NOTE
+    assert later.verdict is Severity.NOTE
     assert later.found == (
         "the notice to https://x/pager is to be tried at 2027-01-15T08:01:00Z (in 1 min), "
         "after 2 tries: HTTP 503"
     )
-    assert never.verdict is Verdict.PROBLEM
+    assert never.verdict is Severity.PROBLEM
     assert never.found == "the notice to https://x/pager was given up after 31 tries: HTTP 503"
     assert "onFailure" in never.fix
+
+
+def test_a_clock_that_was_set_back_is_why_nothing_is_fired():
+    told = facts(horizon=NOW + 70 * SECOND)
+
+    finding = found(why_job(told), "scheduler")
+
+    assert finding.verdict is Severity.PROBLEM
+    assert "the clock was set back" in finding.found
+    assert "in 1 min 10 s" in finding.found

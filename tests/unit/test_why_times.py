@@ -10,7 +10,7 @@ from onthedot.core.instants import HOUR, MINUTE, SECOND
 from onthedot.core.model import Job, NamedCalendar
 from onthedot.core.schedules import Calendar, Cron, FixedDelay, Roll
 from onthedot.core.states import Status
-from onthedot.core.why import Verdict, summary, why_job
+from onthedot.core.why import Severity, summary, why_job
 from tests.unit.test_why import NOW, a_job, a_run, facts, found
 
 BUSINESS = Calendar.read(["2027-01-14", "12-25"], ["mon-fri 06:00-18:00"])  # NOW is a Friday
@@ -57,7 +57,7 @@ def test_a_calendar_says_which_rule_is_against_an_instant(job, what, rule):
     findings = why_job(facts(job))
 
     calendar, said = found(findings, "calendar"), f"calendar 'business' (version 2) {what}: {rule}"
-    assert (calendar.verdict, calendar.found) == (Verdict.NOTE, said)
+    assert (calendar.verdict, calendar.found) == (Severity.NOTE, said)
     assert calendar.fix == "If that is not meant: onthedot calendar show business"
     assert summary(findings) == said
 
@@ -66,7 +66,7 @@ def test_a_calendar_that_is_not_in_the_way_says_so():
     fine = found(why_job(facts(a_day_job("0 7 * * FRI"))), "calendar")
     paused = why_job(facts(a_day_job("0 17 * * *", paused=True)))
 
-    assert fine.verdict is Verdict.OK
+    assert fine.verdict is Severity.OK
     assert (
         fine.found == "calendar 'business' (version 2) leaves its last and its next instant alone"
     )
@@ -114,7 +114,7 @@ def test_of_many_required_rules_the_first_are_named():
 def test_a_chain_names_its_latest_link_and_what_it_waits_for(link, said):
     finding = found(why_job(facts(a_job(schedule=FixedDelay(MINUTE)), link=link)), "chain")
 
-    assert finding.verdict is Verdict.OK
+    assert finding.verdict is Severity.OK
     assert finding.found.startswith(f"its latest link is run abc-11-2, {said}")
 
 
@@ -127,7 +127,7 @@ def test_a_chain_that_stands_is_a_problem_with_a_way_out():
     start = "its chain stands: its link of 2027-01-15T07:51:00Z (9 min ago)"
     assert ended.found == f"{start} has ended: run abc-11-2, succeeded, and no other was made"
     assert gone.found == f"{start} is not there, and no other was made"
-    assert {ended.verdict, gone.verdict} == {Verdict.PROBLEM}
+    assert {ended.verdict, gone.verdict} == {Severity.PROBLEM}
     assert gone.fix == "onthedot job pause job-11, then onthedot job resume job-11"
 
 

@@ -9,16 +9,25 @@ import msgspec
 import pytest
 
 from onthedot.core import editing
-from onthedot.core.editing import Standing
+from onthedot.core.editing import CurrentJob
 from onthedot.core.firing import plan_firings
 from onthedot.core.instants import DAY, HOUR, MINUTE, SECOND, format_instant, parse_instant
-from onthedot.core.model import Catching, Entry, Job, NewRun, Rule, occurrence, rule_of, timetable
+from onthedot.core.model import (
+    CatchUpLimits,
+    Entry,
+    Job,
+    NewRun,
+    Rule,
+    occurrence,
+    rule_of,
+    timetable,
+)
 from onthedot.core.schedules import Cron, Every, Within, latest, span
 from onthedot.core.shifting import Shift
 from onthedot.errors import Invalid
 from onthedot.store.codec import definition_from, definition_text, rule_from, rule_text
 from onthedot.wire import JobIn, JobPatch, PreviewIn, definition_of, patched, preview_of, read
-from onthedot.wire.previews import preview_out
+from onthedot.wire.previews import Previewed, preview_out
 from tests.support.builders import a_definition
 
 NOW = parse_instant("2027-01-01T00:00:00Z", field="now")
@@ -77,7 +86,7 @@ def test_fewer_instants_than_allowed_end_by_themselves():
 
 def test_an_edit_of_something_else_does_not_count_anew():
     job = a_job(schedule=HOURLY, max_runs=3)
-    later = Standing(job=job, horizon=0, waiting=False, now=NOW + 2 * HOUR)
+    later = CurrentJob(job=job, horizon=0, waiting=False, now=NOW + 2 * HOUR)
 
     renamed = editing.edit(later, job.definition._replace(name="other")).job
     raised = editing.edit(later, job.definition._replace(max_runs=4)).job
@@ -90,7 +99,7 @@ def test_an_edit_of_something_else_does_not_count_anew():
 
 def test_a_pause_is_recorded_when_its_window_changes():
     job = a_job(schedule=HOURLY, paused=True)
-    later = Standing(job=job, horizon=0, waiting=False, now=NOW + 3 * HOUR)
+    later = CurrentJob(job=job, horizon=0, waiting=False, now=NOW + 3 * HOUR)
 
     change = editing.edit(later, job.definition._replace(end_at=NOW + DAY))
 
@@ -136,7 +145,7 @@ def test_definitions_and_rules_come_back_from_the_store():
         max_runs=5,
         last_at=NOW + HOUR,
         shift=Shift(MINUTE, SECOND),
-        catching=Catching(DAY, 10, 2),
+        catching=CatchUpLimits(DAY, 10, 2),
     )
     rule = rule_of(definition)
 
@@ -183,7 +192,9 @@ def test_a_spread_gives_each_job_an_offset_that_stays():
 
 def test_catching_up_is_bounded_by_age_count_and_rate():
     def caught(**bounds: int) -> list[NewRun]:
-        said = a_definition(schedule=Every(MINUTE), catch_up="all", catching=Catching(**bounds))
+        said = a_definition(
+            schedule=Every(MINUTE), catch_up="all", catching=CatchUpLimits(**bounds)
+        )
         rule = rule_of(said)
         assert rule is not None
         runs = fired(rule, NOW - HOUR, now=NOW + 30 * SECOND)
@@ -197,7 +208,7 @@ def test_catching_up_is_bounded_by_age_count_and_rate():
 
 def test_the_latest_is_not_caught_up_beyond_its_age():
     def runs(age_us: int) -> list[NewRun]:
-        said = a_definition(schedule=Every(DAY), catching=Catching(age_us=age_us))
+        said = a_definition(schedule=Every(DAY), catching=CatchUpLimits(age_us=age_us))
         rule = rule_of(said)
         assert rule is not None
         return fired(rule, NOW - 3 * HOUR, now=NOW)
@@ -254,7 +265,7 @@ def test_a_preview_shows_the_window_and_what_moves_the_start():
     said = {"every": 3600, "startAt": "2027-01-01T08:00:00Z", "maxRuns": 2, "jitter": 60}
     asked_for = read(msgspec.json.encode(said), PreviewIn)
 
-    shown = preview_of(asked_for, now=NOW).instants
+    shown = preview_out(preview_of(asked_for, now=NOW)).instants
 
     assert [(each.at, each.nominal) for each in shown] == [
         ("2027-01-01T08:00:00Z", "2027-01-01T08:00:00Z"),
@@ -266,7 +277,7 @@ def test_a_preview_shows_the_window_and_what_moves_the_start():
 def test_of_a_job_that_is_there_a_preview_shows_nominal_and_effective_time():
     job = a_job(schedule=HOURLY, shift=Shift(spread_us=10 * MINUTE))
 
-    [shown] = preview_out(job.definition, NOW, 1, anchor=job.anchor, job=job).instants
+    [shown] = preview_out(Previewed(job.definition, NOW, 1, job.anchor, job)).instants
 
     offset = job.definition.shift.of(job.id, NOW + HOUR)
     assert (shown.nominal, shown.at) == (

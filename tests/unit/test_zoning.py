@@ -10,7 +10,7 @@ from onthedot.core.instants import DAY, HOUR, SECOND, Instant, parse_instant
 from onthedot.core.model import Definition, Job
 from onthedot.core.schedules import Cron, zones
 from onthedot.core.schedules.zones import Offsets, own_offsets
-from onthedot.core.zoning import Coming, KnownZone, judge, moved, years_around
+from onthedot.core.zoning import ClockedJob, KnownZone, judge, moved, years_around
 from onthedot.observe import tzdata
 
 NOW = parse_instant("2026-07-01T12:00:00Z", field="NOW")
@@ -120,10 +120,10 @@ def test_offsets_are_known_for_their_years_and_no_further():
     assert all(before[1] != after[1] for before, after in pairwise(OURS.changes))
 
 
-def a_coming(expression: str, due: Instant, settled: Instant) -> Coming:
+def a_coming(expression: str, due: Instant, settled: Instant) -> ClockedJob:
     definition = Definition(name="n", schedule=Cron.parse(expression, BERLIN), timezone=BERLIN)
     since = min(settled, NOW - DAY)
-    return Coming(Job(1, 3, definition, since, since, since, since), due, settled)
+    return ClockedJob(Job(1, 3, definition, since, since, since, since), due, settled)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_an_entry_keeps_the_time_that_it_stood_for(was, due, settled, comes):
     assert change.entry == entry
     assert (change.job.version, change.job.since) == (4, change.cut)
     assert coming.job.since <= change.cut < min(coming.due, entry)
-    again = Coming(change.job, entry, settled)
+    again = ClockedJob(change.job, entry, settled)
     assert moved(again, BERLIN, before, now=NOW) is None
 
 

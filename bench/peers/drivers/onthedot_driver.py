@@ -14,8 +14,8 @@ from onthedot import App, Context, config
 from onthedot.core.instants import SECOND
 from onthedot.core.model import Definition
 from onthedot.core.schedules import Every
-from onthedot.node import opened
-from onthedot.store.values import Asked
+from onthedot.factory import opened
+from onthedot.store.values import EnqueueRequest
 
 app = App()
 
@@ -42,7 +42,7 @@ async def enqueue(count: float) -> None:
     async with opened(config.load({"database": DATABASE})) as (store, clock):
         for many in portions(count):
             now = clock.now()
-            await store.runs.enqueue_many(1, [Asked(now, body)] * many, now=now)
+            await store.runs.enqueue_many(1, [EnqueueRequest(now, body)] * many, now=now)
 
 
 async def delay(count: float, first: float, seconds: float) -> None:

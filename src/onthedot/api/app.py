@@ -8,9 +8,9 @@ from onthedot.api import (
     backfills,
     browsers,
     calendars,
+    dead_letters,
     health,
     jobs,
-    letters,
     metrics,
     nodes,
     overview,
@@ -22,6 +22,7 @@ from onthedot.api import (
     zones,
 )
 from onthedot.api.http import Receive, Request, Response, Scope, Send
+from onthedot.api.openapi import document
 from onthedot.api.routing import Router
 from onthedot.api.services import Services
 
@@ -40,7 +41,7 @@ class Application:
             schedules,
             calendars,
             runs,
-            letters,
+            dead_letters,
             why,
             audit,
             backfills,
@@ -52,6 +53,7 @@ class Application:
             pages,
         )
         self._services = services
+        document(services.version)  # it takes longer than anything that is asked for: made once
         self.router = Router([route for room in rooms for route in room.ROUTES], ("", "/v1"))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -61,7 +63,12 @@ class Application:
         await response.send(send, browsers.DEFAULTS, with_body=request.wants_body)
 
     async def _answer(self, request: Request) -> Response:
-        refused = browsers.refused(request) or auth.refused(request, self._services.api_key)
+        hosts = self._services.hosts
+        refused = (
+            (None if hosts is None else hosts.refused(request))
+            or browsers.refused(request)
+            or auth.refused(request, self._services.api_key)
+        )
         if refused is not None:
             return refused
         try:

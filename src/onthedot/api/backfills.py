@@ -6,24 +6,24 @@ from typing import Final
 
 from msgspec import UnsetType
 
-from onthedot.api.answers import answer
-from onthedot.api.asking import cursor_of, cursor_text, limit_of
 from onthedot.api.http import Request, Response
+from onthedot.api.params import cursor_of, cursor_text, limit_of
+from onthedot.api.responses import answer
 from onthedot.api.routing import Route, delete, get, post
 from onthedot.api.services import Services
 from onthedot.core.backfilling import refuse_fixed_delay
 from onthedot.core.instants import Instant, format_instant, parse_instant
 from onthedot.errors import Invalid, NotFound
 from onthedot.ids import job_id, parse_job_id, shown
-from onthedot.store.accounts import missing_of
 from onthedot.store.values import BackfillView
+from onthedot.usecases.audit_walk import missing_of
 from onthedot.wire import read
 from onthedot.wire.backfills import (
     BackfillIn,
     BackfillList,
     BackfillOut,
     BackfillPlanned,
-    manner_of,
+    backfill_options_of,
 )
 from onthedot.wire.jobs import instant_text
 
@@ -38,13 +38,13 @@ async def backfill_job(job: str, request: Request, services: Services) -> Respon
     first, until = _range(asked, now)
     refuse_fixed_delay((await services.store.jobs.get(number)).definition)
     dues = await missing_of(services.store, number, first=first, until=until)
-    manner = manner_of(asked)
-    if manner.newest_first:
+    options = backfill_options_of(asked)
+    if options.newest_first:
         dues.reverse()
     dry = asked.dry_run is True
     begun = None
     if dues and not dry:
-        begun = await services.store.backfills.begin(number, dues, manner, now=now)
+        begun = await services.store.backfills.begin(number, dues, options, now=now)
     planned = BackfillPlanned(
         backfill_id=None if begun is None else str(begun.number),
         dry_run=dry,
@@ -95,9 +95,9 @@ def _out(view: BackfillView) -> BackfillOut:
     return BackfillOut(
         backfill_id=str(view.number),
         job_id=job_id(view.job),
-        order="newest" if view.manner.newest_first else "oldest",
-        priority=view.manner.priority,
-        concurrency=view.manner.concurrency,
+        order="newest" if view.options.newest_first else "oldest",
+        priority=view.options.priority,
+        concurrency=view.options.concurrency,
         total=view.total,
         made=view.made,
         created_at=format_instant(view.created_at),

@@ -6,24 +6,27 @@ from typing import Final
 
 from msgspec import UNSET
 
-from onthedot.api.answers import answer
-from onthedot.api.asking import (
+from onthedot.api.http import Request, Response
+from onthedot.api.params import (
     expected_version,
+    fitting,
     is_dry_run,
     limit_of,
     name_after,
     name_cursor,
 )
-from onthedot.api.http import Request, Response
+from onthedot.api.responses import answer
 from onthedot.api.routing import Route, delete, get, put
 from onthedot.api.services import Services
-from onthedot.core.editing import Standing
+from onthedot.core.editing import CurrentJob
 from onthedot.core.instants import Instant, format_instant
 from onthedot.core.schedules import Calendar
 from onthedot.errors import NotFound
 from onthedot.ids import job_id
-from onthedot.store.calendars import Behind, CalendarView, named, take_over
+from onthedot.slices import in_slices, others_first
+from onthedot.store.calendars import Behind, CalendarView
 from onthedot.store.refusals import calendar_conflict
+from onthedot.usecases.calendars import named, take_over
 from onthedot.wire import read
 from onthedot.wire.calendars import (
     CalendarEditOut,
@@ -32,7 +35,7 @@ from onthedot.wire.calendars import (
     CalendarOut,
     calendar_name,
     calendar_of,
-    moves_of,
+    move_of,
 )
 
 GROUPS_MAX: Final = 20
@@ -65,8 +68,9 @@ async def put_calendar(name: str, request: Request, services: Services) -> Respo
 async def list_calendars(request: Request, services: Services) -> Response:
     limit, after = limit_of(request), name_after(request, "calendars")
     found = await services.store.calendars.page(after=after, limit=limit + 1)
-    more = name_cursor("calendars", found[limit - 1].name) if len(found) > limit else None
-    return answer(CalendarList(calendars=[_out(each) for each in found[:limit]], next_cursor=more))
+    page = found[: min(limit, fitting(_length(each) for each in found))]
+    more = name_cursor("calendars", page[-1].name) if len(found) > len(page) else None
+    return answer(CalendarList(calendars=[_out(each) for each in page], next_cursor=more))
 
 
 @get("/calendars/{name}")
@@ -92,22 +96,27 @@ async def _moved(
     version = None if found is None else found.version
     if expected is not None and version != expected:
         raise calendar_conflict(name, version, expected)
-    pairs = []
+    moves = []
     jobs = await services.store.calendars.followers(name, limit=MOVES_MAX) if found else []
-    for job in jobs:
+    async for job in in_slices(jobs):
         would_be = CalendarView(name, (version or 0) + 1, calendar, now, now).named
-        standing = Standing(job=job, horizon=0, waiting=False, now=now)
-        change = Behind(job.id, would_be).decide(standing)
+        current = CurrentJob(job=job, horizon=0, waiting=False, now=now)
+        change = Behind(job.id, would_be).decide(current)
         if change is not None and change.job is not None:
-            pairs.append((job_id(job.id), job, change.job))
+            await others_first()
+            moves.append(move_of(job_id(job.id), job, change.job, now=now))
     return CalendarEditOut(
         name=name,
         version=version,
         exclude=calendar.exclude,
         require=calendar.require,
         jobs=0 if found is None else found.jobs,
-        moves=moves_of(pairs, now=now),
+        moves=[move for move in moves if move is not None],
     )
+
+
+def _length(view: CalendarView) -> int:
+    return sum(map(len, view.calendar.exclude + view.calendar.require))
 
 
 def _out(view: CalendarView) -> CalendarOut:

@@ -50,6 +50,10 @@ class Request:
         return bool(self._scope["method"] != "HEAD")
 
     @property
+    def http_version(self) -> str:
+        return str(self._scope["http_version"])
+
+    @property
     def path_as_sent(self) -> str:
         return str(self._scope["raw_path"].decode("latin-1"))
 
@@ -61,9 +65,11 @@ class Request:
 
     def headers(self, name: str) -> list[str]:
         """The values of a header, whose name is given in small letters, in the order given."""
-        wanted = name.encode()
-        found = (value for given, value in self._scope["headers"] if given == wanted)
-        return [value.decode("latin-1") for value in found]
+        return [value.decode("latin-1") for value in self.raw_values(name.encode())]
+
+    def raw_values(self, name: bytes) -> list[bytes]:
+        """The same, as they were sent."""
+        return [value for given, value in self._scope["headers"] if given == name]
 
     def header(self, name: str) -> str | None:
         """The first of them."""
@@ -109,12 +115,12 @@ class Response:
 
     async def send(self, send: Send, more: RawHeaders, *, with_body: bool = True) -> None:
         """`more`: headers of every answer that does not say otherwise."""
-        raw = self._raw_headers(more)
+        raw = self.raw_headers(more)
         await send({"type": "http.response.start", "status": self.status, "headers": raw})
         body = self.body if with_body else b""
         await send({"type": "http.response.body", "body": body, "more_body": False})
 
-    def _raw_headers(self, more: RawHeaders) -> RawHeaders:
+    def raw_headers(self, more: RawHeaders) -> RawHeaders:
         raw: RawHeaders = []
         if self.status not in (204, 304):
             raw.append((b"content-length", b"%d" % len(self.body)))
@@ -122,6 +128,8 @@ class Response:
             raw.append((b"content-type", self.media_type.encode()))
         if not self.headers:
             return raw + more
-        raw += [(name.lower().encode(), text.encode()) for name, text in self.headers.items()]
+        for name, text in self.headers.items():
+            assert text.isprintable(), (name, text)  # or it could begin a header of its own
+            raw.append((name.lower().encode(), text.encode()))
         said = {name for name, _ in raw}
         return raw + [header for header in more if header[0] not in said]

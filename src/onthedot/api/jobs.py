@@ -8,28 +8,30 @@ from typing import Final
 import msgspec
 from msgspec import UNSET
 
-from onthedot.api.answers import answer, json_text
-from onthedot.api.asking import (
+from onthedot.api.http import Request, Response
+from onthedot.api.params import (
     cursor_of,
     cursor_text,
     expected_version,
+    fitting,
     is_asked_for_gone,
     is_dry_run,
     key_of,
     limit_of,
     receipt_of,
 )
-from onthedot.api.http import Request, Response
+from onthedot.api.responses import answer, json_text
 from onthedot.api.routing import Route, delete, get, patch, post
 from onthedot.api.services import Services
 from onthedot.core import editing
-from onthedot.core.editing import Change, Standing
+from onthedot.core.editing import Change, CurrentJob
 from onthedot.core.instants import Instant, format_instant
 from onthedot.core.model import Job
 from onthedot.ids import job_id, parse_job_id, run_id
-from onthedot.store.calendars import named
+from onthedot.slices import in_slices
 from onthedot.store.refusals import key_taken
-from onthedot.store.values import Asked, Made
+from onthedot.store.values import Created, EnqueueRequest
+from onthedot.usecases.calendars import named
 from onthedot.wire import (
     JobIn,
     JobList,
@@ -57,6 +59,9 @@ class _Unwritten(Exception):
         self.old = old
         self.new = new
 
+
+SHOWN_STEPS: Final = 10
+"""What it takes to show a job."""
 
 GONE_MAX: Final = 1000
 """Of the jobs that code declares no longer, so many are listed."""
@@ -89,7 +94,7 @@ async def create_job(request: Request, services: Services) -> Response:
 
 @get("/jobs")
 async def list_jobs(request: Request, services: Services) -> Response:
-    now = services.clock.now()
+    now = _from(services, services.clock.now())
     key = key_of(request)
     if key is not None:
         found = await services.store.jobs.keyed("default", key)
@@ -97,17 +102,19 @@ async def list_jobs(request: Request, services: Services) -> Response:
         return answer(JobList(jobs=shown, next_cursor=None))
     if is_asked_for_gone(request):
         gone = await services.store.jobs.undeclared(limit=GONE_MAX)
-        return answer(JobList(jobs=[_shown(job, now) for job in gone], next_cursor=None))
+        return answer(JobList(jobs=await _all_shown(gone, now), next_cursor=None))
     limit, before = limit_of(request), cursor_of(request, "jobs")
     # One more than asked for tells whether there is another page.
     jobs = await services.store.jobs.page(before=before, limit=limit + 1)
-    more = cursor_text("jobs", jobs[limit - 1].id) if len(jobs) > limit else None
-    return answer(JobList(jobs=[_shown(job, now) for job in jobs[:limit]], next_cursor=more))
+    page = jobs[: min(limit, fitting(len(job.definition.payload) for job in jobs))]
+    more = cursor_text("jobs", page[-1].id) if len(jobs) > len(page) else None
+    return answer(JobList(jobs=await _all_shown(page, now), next_cursor=more))
 
 
 @get("/jobs/{job}")
 async def get_job(job: str, services: Services) -> Response:
-    return _answered(await services.store.jobs.get(parse_job_id(job)), services.clock.now())
+    found = await services.store.jobs.get(parse_job_id(job))
+    return _answered(found, _from(services, services.clock.now()))
 
 
 @patch("/jobs/{job}")
@@ -118,13 +125,13 @@ async def edit_job(job: str, request: Request, services: Services) -> Response:
     dry_run = is_dry_run(request)
     calendar = await named(services.store, changes.calendar)
 
-    def decide(standing: Standing) -> Change:
-        old = standing.job
-        definition = patched(old.definition, changes, now=standing.now, calendar=calendar)
+    def decide(current: CurrentJob) -> Change:
+        old = current.job
+        definition = patched(old.definition, changes, now=current.now, calendar=calendar)
         # A repeated pause is no second pause: an edit that changes nothing makes no version.
         if definition == old.definition and expected in (None, old.version):
             raise _Unwritten(old, old)
-        change = editing.edit(standing, definition)
+        change = editing.edit(current, definition)
         if dry_run:
             assert change.job is not None, "an edit leaves a job"
             raise _Unwritten(old, change.job)
@@ -196,7 +203,7 @@ async def trigger_job_many(job: str, request: Request, services: Services) -> Re
 
     made = await services.store.runs.enqueue_many(
         number,
-        [Asked(*each) for each in asked],
+        [EnqueueRequest(*each) for each in asked],
         now=now,
         receipt=receipt_of(request, body, text),
     )
@@ -236,6 +243,15 @@ async def _refuse_taken_key(services: Services, job: Job) -> None:
         raise key_taken(key, holder.id)
 
 
+def _from(services: Services, now: Instant) -> Instant:
+    """From when on a job is due next: what a clock that was set back comes to again is claimed."""
+    return services.silent_until() or now
+
+
+async def _all_shown(jobs: Sequence[Job], now: Instant) -> list[JobOut]:
+    return [_shown(job, now) async for job in in_slices(jobs, steps=SHOWN_STEPS)]
+
+
 def _shown(job: Job, now: Instant) -> JobOut:
     return job_out(job, job_id(job.id), now=now)
 
@@ -244,7 +260,7 @@ def _answered(job: Job, now: Instant) -> Response:
     return answer(_shown(job, now), headers={"ETag": f'"{job.version}"'})
 
 
-def _replayed(made: Made) -> dict[str, str]:
+def _replayed(made: Created) -> dict[str, str]:
     return {} if made.repeat is None else {"Idempotency-Replayed": "true"}
 
 

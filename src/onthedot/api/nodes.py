@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from onthedot.api.answers import answer
-from onthedot.api.asking import cursor_of, cursor_text, limit_of
 from onthedot.api.http import Request, Response
+from onthedot.api.params import cursor_of, cursor_text, limit_of
+from onthedot.api.responses import answer
 from onthedot.api.routing import Route, get
 from onthedot.api.services import Services
 from onthedot.core.instants import MILLISECOND, format_instant

@@ -20,7 +20,7 @@ Every due occurrence runs on the dot, once, and is accounted for.
 
 * Ids are opaque texts. Instants are RFC 3339 in UTC with `Z`. Durations are seconds (fractions
   allowed) or ISO 8601 texts; in answers they are seconds.
-* A whole number may be written as `3.0`. If a field occurs twice in a body, the last one counts.
+* A whole number may be written as `3.0`. A field that occurs twice is refused.
 * Unknown fields are refused by name. Every failure is a problem document (RFC 9457) with a `hint`.
 * With an API key set, everything but the health paths needs `Authorization: Bearer …` or
   `X-API-Key`. Every path under `/v1` also answers without the prefix.
@@ -29,7 +29,7 @@ Every due occurrence runs on the dot, once, and is accounted for.
 _MEANINGS: Final = {
     400: "The body is not a JSON object.",
     401: "The API key is missing or wrong.",
-    403: "A page of another site may not write here.",
+    403: "A page of another site may not write here, or `Host` is not a name of this server.",
     404: "There is no such thing, or it was deleted.",
     409: "It is there, but not in a state that allows this.",
     413: "The body is larger than 256 KB.",

@@ -12,14 +12,14 @@ from onthedot.api.operations_time import OF_TIME
 from onthedot.wire import (
     DeadLetterDetail,
     DeadLetterList,
+    DeadLettersDismissed,
+    DeadLettersRedriven,
     EditOut,
     HealthOut,
     JobIn,
     JobList,
     JobOut,
     JobPatch,
-    LettersDismissed,
-    LettersRedriven,
     LiveOut,
     NodeList,
     OverviewOut,
@@ -254,7 +254,7 @@ OPERATIONS: Final = (
         description="At most 1000 a request: repeat it while `more` is true. A job without any is "
         "answered with an empty list.",
         parameters=("jobId",),
-        answers={202: ("The runs are made.", LettersRedriven)},
+        answers={202: ("The runs are made.", DeadLettersRedriven)},
         problems=(401, 403, 404, 503, 507),
     ),
     Operation(
@@ -266,7 +266,7 @@ OPERATIONS: Final = (
         description="At most 1000 a request: repeat it while `more` is true. Those of a deleted "
         "job, too.",
         parameters=("jobId",),
-        answers={200: ("Dismissed.", LettersDismissed)},
+        answers={200: ("Dismissed.", DeadLettersDismissed)},
         problems=(401, 403, 404, 503, 507),
     ),
     Operation(

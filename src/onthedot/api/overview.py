@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from onthedot.api.answers import answer
 from onthedot.api.health import health_out
 from onthedot.api.http import Response
 from onthedot.api.nodes import node_out
+from onthedot.api.responses import answer
 from onthedot.api.routing import Route, get
 from onthedot.api.services import Services
 from onthedot.core.instants import HOUR, MILLISECOND, Instant, format_instant
@@ -41,7 +41,7 @@ def overview_out(
     late = [us for view in overview.recent if (us := lateness_us(view)) is not None]
     return OverviewOut(
         now=format_instant(now),
-        health=health_out(services),
+        health=health_out(services.health(), services.version),
         jobs=overview.jobs,
         queued=overview.queued,
         set_aside=overview.set_aside,

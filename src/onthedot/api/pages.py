@@ -13,9 +13,9 @@ from typing import Final
 
 import msgspec
 
-from onthedot.api.answers import json_text
 from onthedot.api.http import HttpError, Request, Response
 from onthedot.api.openapi import document
+from onthedot.api.responses import json_text
 from onthedot.api.routing import Route, get
 from onthedot.api.services import Services
 

@@ -19,6 +19,7 @@ from onthedot.errors import (
     OnthedotError,
     StoreFull,
     StoreUnavailable,
+    StoreWentBack,
     Taken,
 )
 from onthedot.ids import shown
@@ -35,6 +36,7 @@ _STATUSES: Final[dict[type, int]] = {
     NotFound: 404,
     Conflict: 409,
     StoreUnavailable: 503,
+    StoreWentBack: 503,
     Taken: 503,
     StoreFull: 507,
 }

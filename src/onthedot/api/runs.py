@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from onthedot.api.answers import answer, lines_out, run_detail, run_out
-from onthedot.api.asking import cursor_numbers, cursor_of, cursor_text, limit_of
 from onthedot.api.http import Request, Response
+from onthedot.api.params import cursor_numbers, cursor_of, cursor_text, limit_of
 from onthedot.api.problems import problem_of, problem_response
+from onthedot.api.responses import answer, lines_out, run_detail, run_out
 from onthedot.api.routing import Route, get, post
 from onthedot.api.services import Services
 from onthedot.core.states import Status
 from onthedot.errors import RunOver
 from onthedot.ids import parse_job_id, parse_run_id
-from onthedot.store.notes import LogPlace
+from onthedot.store.notes import LogCursor
 from onthedot.store.values import CancelVerdict
 from onthedot.wire import RunCancelled, RunList, RunLogs
 
@@ -49,7 +49,7 @@ async def get_logs(run: str, request: Request, services: Services) -> Response:
     # A cursor names its run, so that it cannot be carried over to another.
     place = f"logs.{which.job:x}.{which.run:x}"
     given = cursor_numbers(request, place, 2, "after")
-    after = LogPlace(*given) if given is not None else LogPlace(0, 0)
+    after = LogCursor(*given) if given is not None else LogCursor(0, 0)
     # Its state first: a run writes its last lines before it is over, so none can come after these.
     view = await services.store.ledger.run(which.job, which.run, now=services.clock.now())
     rows = await services.store.notes.lines(

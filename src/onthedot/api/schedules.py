@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from typing import Final
 
-from onthedot.api.answers import answer
 from onthedot.api.http import Request, Response
+from onthedot.api.responses import answer
 from onthedot.api.routing import Route, post
 from onthedot.api.services import Services
-from onthedot.store.calendars import named
-from onthedot.wire import PreviewIn, preview_of, read
+from onthedot.slices import in_slices, others_first
+from onthedot.usecases.calendars import named
+from onthedot.wire import PreviewIn, read
+from onthedot.wire.previews import instants_of, preview_of, preview_out
+
+INSTANT_STEPS: Final = 3
+"""What it takes to show one, beside finding it."""
 
 
 @post("/schedules/preview")
 async def preview_schedule(request: Request, services: Services) -> Response:
     asked = read(await request.body(), PreviewIn)
     calendar = await named(services.store, asked.calendar)
-    return answer(preview_of(asked, now=services.clock.now(), calendar=calendar))
+    preview = preview_of(asked, now=services.clock.now(), calendar=calendar)
+    await others_first()
+    instants = [each async for each in in_slices(instants_of(preview), steps=INSTANT_STEPS)]
+    return answer(preview_out(preview, instants))
 
 
 ROUTES: Final[list[Route]] = [preview_schedule]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
-from onthedot.api.answers import answer
+import msgspec
+
 from onthedot.api.http import Response
+from onthedot.api.responses import answer
 from onthedot.api.routing import Route, get
 from onthedot.api.services import Services
 from onthedot.core.declared import undeclared
@@ -18,12 +21,15 @@ from onthedot.errors import NotDead, NotFound
 from onthedot.ids import job_id, parse_job_id, parse_run_id, run_id
 from onthedot.store.values import NodeView, RunView
 from onthedot.wire import why_out
+from onthedot.wire.pipe import NODE_LEVEL, Line
 
 LOOK_BACK: Final = 20
 """Records among which the last one that has ended is looked for."""
 
 COUNT_MAX: Final = 100_000
 LINK_TRIES: Final = 3
+NOTES_MAX: Final = 50
+_LINES: Final = msgspec.json.Decoder(list[Line])
 
 
 @get("/jobs/{job}/why")
@@ -43,6 +49,7 @@ async def explain_job(job: str, services: Services) -> Response:
         last=None if ended is None else _run_fact(ended, services.installation),
         link=None if link is None else _run_fact(link, services.installation),
         is_letter=ended is not None and await _is_letter(services, ended),
+        horizon=await services.store.clock.horizon(),
     )
     findings = why_job(facts)
     gone = await services.store.jobs.gone(number)
@@ -69,7 +76,22 @@ async def explain_run(run: str, services: Services) -> Response:
         notice=await _notice(services, view),
     )
     fact = _run_fact(view, services.installation)
+    if not is_over(view.status):
+        fact = replace(fact, fault=await _fault(services, view))
     return answer(why_out(job_id(which.job), run, why_run(facts, fact)))
+
+
+async def _fault(services: Services, view: RunView) -> str | None:
+    """What its node has last said about this attempt, if it could not make the call."""
+    rows = await services.store.notes.lines(view.job, view.run, after=None, limit=NOTES_MAX)
+    said = (
+        text
+        for row in reversed(rows)
+        if row.attempt == view.attempt
+        for _, level, text in _LINES.decode(row.lines)
+        if level == NODE_LEVEL
+    )
+    return next(said, None)
 
 
 async def _linked(services: Services, number: int, now: Instant) -> tuple[Job, RunView | None]:
@@ -120,7 +142,7 @@ async def _is_recorded(services: Services, job: Job, views: list[RunView], now: 
 
 async def _is_letter(services: Services, view: RunView) -> bool:
     try:
-        await services.store.letters.get(view.job, view.run)
+        await services.store.dead_letters.get(view.job, view.run)
     except (NotDead, NotFound):
         return False
     return True

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from onthedot.api.answers import answer
-from onthedot.api.asking import limit_of
 from onthedot.api.http import Request, Response
+from onthedot.api.params import limit_of
+from onthedot.api.responses import answer
 from onthedot.api.routing import Route, get
 from onthedot.api.services import Services
 from onthedot.core.instants import format_instant
 from onthedot.core.zoning import KnownZone
 from onthedot.ids import job_id
 from onthedot.store.zones import Move
-from onthedot.wire.zones import MoveOut, ZoneList, ZoneOut
+from onthedot.wire.zones import ZoneList, ZoneMoveOut, ZoneOut
 
 
 @get("/zones")
@@ -32,8 +32,8 @@ def zone_out(zone: KnownZone) -> ZoneOut:
     )
 
 
-def move_out(move: Move) -> MoveOut:
-    return MoveOut(
+def move_out(move: Move) -> ZoneMoveOut:
+    return ZoneMoveOut(
         job_id=job_id(move.job),
         job_name=move.name,
         version=move.version,

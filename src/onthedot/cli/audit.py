@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from onthedot.cli import output
-from onthedot.cli.client import Client, connect, find_job, path_of
+from onthedot.cli.client import ApiClient, connect, find_job, path_of
 from onthedot.cli.values import remote
 from onthedot.errors import WrongUse
 
@@ -39,7 +39,7 @@ def audit(job: str | None, everything: bool, server: str | None, as_json: bool) 
     if everything == (job is not None):
         raise WrongUse("name one job, or give --all", hint="onthedot audit --all")
     client = connect(server)
-    client = Client(client.server, client.api_key, TIMEOUT_S)
+    client = ApiClient(client.server, client.api_key, TIMEOUT_S)
     path = "/audit" if job is None else path_of("jobs", find_job(client, job), "audit")
     whole = _whole(_parts(client, path))
     if as_json:
@@ -49,7 +49,7 @@ def audit(job: str | None, everything: bool, server: str | None, as_json: bool) 
     return 0 if whole["balanced"] else 1
 
 
-def _parts(client: Client, path: str) -> Iterator[dict[str, Any]]:
+def _parts(client: ApiClient, path: str) -> Iterator[dict[str, Any]]:
     query: dict[str, str | int] = {}
     seen = Counter[str]()
     for _ in range(PARTS_MAX):
@@ -69,17 +69,17 @@ def _whole(parts: Iterator[dict[str, Any]]) -> dict[str, Any]:
     """The parts added up."""
     counted, reasons = Counter[str](), {name: Counter[str]() for name in _BY_REASON}
     faults: list[dict[str, Any]] = []
-    until = None
+    until, gaps = None, []
     for part in parts:
         counted.update({name: part[name] for name in _COUNTED})
         for name, by_reason in reasons.items():
             by_reason.update(part[name])
         faults = (faults + part["faults"])[:FAULTS_MAX]
-        until = part["until"]
+        until, gaps = part["until"], part["gaps"]
     whole: dict[str, Any] = {"until": until}
     whole |= {name: counted[name] for name in _COUNTED}
     whole |= {name: dict(by_reason) for name, by_reason in reasons.items()}
-    return whole | {"balanced": not faults, "faults": faults}
+    return whole | {"balanced": not faults, "faults": faults, "gaps": gaps}
 
 
 def _show(whole: dict[str, Any]) -> None:
@@ -90,6 +90,11 @@ def _show(whole: dict[str, Any]) -> None:
     if whole["untold"]:
         rows.append(("untold", "due by other tzdata", str(whole["untold"])))
     output.table(("WHAT", "WHY", "OCCURRENCES"), rows)
+    for gap in whole["gaps"]:
+        output.note(
+            f"\nWhat was written from {gap['since']} to {gap['until']} is lost: {gap['reason']}."
+            "\nRuns of that time may have happened without a trace here, or twice."
+        )
     if whole["balanced"]:
         output.note(f"\nThe books balance: every one of {whole['due']} has exactly one fate.")
         return

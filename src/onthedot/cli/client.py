@@ -23,13 +23,13 @@ CANDIDATES_MAX = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ApiResponse:
     status: int
     body: Any
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class ApiClient:
     """Every call is one connection: nothing is kept that a restart of the server could break."""
 
     server: str
@@ -45,7 +45,7 @@ class Client:
     def patch(self, path: str, body: Any) -> Any:
         return self.call("PATCH", path, body).body
 
-    def call(self, method: str, path: str, body: Any = None) -> Answer:
+    def call(self, method: str, path: str, body: Any = None) -> ApiResponse:
         """One request; anything but success is raised, in the server's own words if it has any."""
         status, text = self._exchange(method, path, None if body is None else json.dumps(body))
         if not 200 <= status < 300:
@@ -56,7 +56,7 @@ class Client:
         document = _document(text)
         if document is None and text:
             raise self._stranger(f"answered HTTP {status} with something that is not JSON")
-        return Answer(status, document)
+        return ApiResponse(status, document)
 
     def items(self, path: str, key: str, *, limit: int | None = None) -> Iterator[dict[str, Any]]:
         """The elements of a list, page after page, `limit` of them at most."""
@@ -123,15 +123,15 @@ class Client:
         return OnthedotError(f"what answers at {self.server} {what}", hint=NOT_OURS)
 
 
-def connect(server: str | None) -> Client:
+def connect(server: str | None) -> ApiClient:
     """A client for the server that flag, environment or file name."""
     settings = config.load({"server": server})
     for warning in settings.warnings:
         output.note(f"warning: {warning}")
-    return Client(settings.server, settings.api_key)
+    return ApiClient(settings.server, settings.api_key)
 
 
-def find_job(client: Client, text: str) -> str:
+def find_job(client: ApiClient, text: str) -> str:
     """The id of the job that `text` names: an id, a key, or a name that only one job has."""
     try:
         parse_job_id(text)
@@ -144,7 +144,7 @@ def path_of(kind: str, identity: str, *rest: str) -> str:
     return "/".join(["", kind, quote(identity, safe=""), *rest])
 
 
-def _by_key_or_name(client: Client, text: str) -> str:
+def _by_key_or_name(client: ApiClient, text: str) -> str:
     named: list[dict[str, Any]] = []
     for job in client.items("/jobs", "jobs"):
         if job.get("key") == text:

@@ -9,8 +9,7 @@ import click
 from onthedot import config
 from onthedot.cli import output
 from onthedot.core.instants import SECOND
-
-HIDDEN = "***"
+from onthedot.core.redaction import HIDDEN, address_without_password
 
 
 @click.command("config", short_help="Show every setting and where it came from.")
@@ -54,8 +53,8 @@ def _value(settings: config.Settings, setting: config.Setting) -> Any:
     value = getattr(settings, setting.attribute)
     if setting.secret:
         return HIDDEN if value else None
-    if isinstance(value, str):
-        return output.without_password(value)
+    if setting.is_address and isinstance(value, str):
+        return address_without_password(value)
     if isinstance(value, tuple):
         return list(value)
     if setting.attribute.endswith("_us"):

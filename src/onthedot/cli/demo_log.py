@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from onthedot.cli import output
-from onthedot.cli.client import Client, path_of
+from onthedot.cli.client import ApiClient, path_of
 from onthedot.cli.follow import finished_attempts, over, result_of
 from onthedot.clock import SystemClock
 from onthedot.core.instants import format_instant
@@ -25,7 +25,7 @@ HEADER = "time (UTC)  job            scheduled for  attempt  lateness  result"
 class RunLog:
     """Watches all jobs, those that visitors add included, and prints what has ended."""
 
-    client: Client
+    client: ApiClient
     # What was told already: the number of attempts by run, for the runs of the last look.
     _told: dict[str, int] = field(default_factory=dict)
     _ended: set[str] = field(default_factory=set)

@@ -15,7 +15,7 @@ class Receiver:
     """Listens on a free loopback port while the context is open."""
 
     def __init__(self) -> None:
-        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server = _ReceiverServer(("127.0.0.1", 0), _ReceiverHandler)
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(0.1,), name="demo-receiver", daemon=True
         )
@@ -40,7 +40,7 @@ class Receiver:
         self._thread.join()
 
 
-class _Server(ThreadingHTTPServer):
+class _ReceiverServer(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False  # a client that keeps its connection open must not hold up the end
 
@@ -52,10 +52,10 @@ class _Server(ThreadingHTTPServer):
         """A caller that hangs up is part of the show, for instance when the demo ends."""
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _ReceiverHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True  # else an answer in two packets can take 40 ms
-    server: _Server
+    server: _ReceiverServer
 
     def do_POST(self) -> None:
         length = self.headers.get("Content-Length", "")

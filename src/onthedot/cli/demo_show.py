@@ -25,7 +25,7 @@ import click
 
 from onthedot import config
 from onthedot.cli import output
-from onthedot.cli.client import Client, path_of
+from onthedot.cli.client import ApiClient, path_of
 from onthedot.cli.demo_log import HEADER, RunLog
 from onthedot.cli.demo_receiver import Receiver
 from onthedot.core.instants import SECOND
@@ -62,12 +62,12 @@ def run_demo(port: int) -> int:
 
 
 def _serve(port: int) -> int:
-    from onthedot.node import run_server
+    from onthedot.server import run_server
 
     with (
         _a_folder() as folder,
         Receiver() as receiver,
-        _Narrator(receiver.url) as narrator,
+        _RunPrinter(receiver.url) as narrator,
     ):
         settings = config.Settings(
             database=f"sqlite:///{Path(folder).resolve() / 'demo.db'}",
@@ -94,7 +94,7 @@ def _a_folder() -> TemporaryDirectory[str]:
     return folder
 
 
-class _Narrator:
+class _RunPrinter:
     """Makes the jobs and tells what happens, in a thread. Its failure ends the demo."""
 
     def __init__(self, receiver_url: str) -> None:
@@ -111,7 +111,7 @@ class _Narrator:
         if self._story is not None:
             self._story.result()
 
-    def __enter__(self) -> _Narrator:
+    def __enter__(self) -> _RunPrinter:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -120,7 +120,7 @@ class _Narrator:
 
     def _tell(self, url: str) -> None:
         url = url.rstrip("/")
-        client = Client(url)
+        client = ApiClient(url)
         try:
             self._wait_until_answered(client)
             create_jobs(client, self._receiver_url)
@@ -133,7 +133,7 @@ class _Narrator:
             output.data(line)
         RunLog(client).follow(self._stop)
 
-    def _wait_until_answered(self, client: Client) -> None:
+    def _wait_until_answered(self, client: ApiClient) -> None:
         """A moment may pass between a server that is ready and one that accepts calls."""
         for _ in range(READY_TRIES):
             try:
@@ -144,7 +144,7 @@ class _Narrator:
                 return
 
 
-def create_jobs(client: Client, receiver_url: str) -> None:
+def create_jobs(client: ApiClient, receiver_url: str) -> None:
     """Make the demo's jobs, over REST like anybody else."""
     for job in JOBS:
         name = job["name"]

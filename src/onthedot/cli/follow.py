@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from onthedot.cli import output
-from onthedot.cli.client import Client, path_of
+from onthedot.cli.client import ApiClient, path_of
 from onthedot.core.states import Status, is_over
 from onthedot.errors import OnthedotError
 
@@ -33,7 +33,7 @@ def result_of(attempt: dict[str, Any]) -> str:
     return f"{status}: {output.printable(output.first_line(why))}" if why else status
 
 
-def lines_of(client: Client, run_id: str, *, follow: bool) -> Iterator[dict[str, Any]]:
+def lines_of(client: ApiClient, run_id: str, *, follow: bool) -> Iterator[dict[str, Any]]:
     """What a run has said, first to last; with `follow` also what it says until it is over."""
     query: dict[str, str] = {}
     # Endless by design while it follows: whoever does can press Ctrl-C.
@@ -48,7 +48,7 @@ def lines_of(client: Client, run_id: str, *, follow: bool) -> Iterator[dict[str,
         time.sleep(POLL_S)
 
 
-def wait_until_over(client: Client, run_id: str) -> dict[str, Any]:
+def wait_until_over(client: ApiClient, run_id: str) -> dict[str, Any]:
     """Follow a run to its end, telling every attempt and change of state on standard error."""
     last: dict[str, Any] = {}
     told = 0
@@ -64,7 +64,7 @@ def wait_until_over(client: Client, run_id: str) -> dict[str, Any]:
     return last
 
 
-def _looks(client: Client, run_id: str) -> Iterator[dict[str, Any]]:
+def _looks(client: ApiClient, run_id: str) -> Iterator[dict[str, Any]]:
     # Endless by design: a run may be due next year, and whoever waits can press Ctrl-C.
     before = ""
     while True:

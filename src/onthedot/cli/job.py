@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from onthedot.cli import output
-from onthedot.cli.client import Client, connect, find_job, path_of
+from onthedot.cli.client import ApiClient, connect, find_job, path_of
 from onthedot.cli.values import clock_rules, duration, instant, payload, remote, windows
 from onthedot.cli.watch import rows_max, watching
 from onthedot.cli.watch import show as show_again
@@ -136,7 +136,7 @@ def list_jobs(server: str | None, as_json: bool, limit: int, watch: bool, gone: 
     show_again(lambda: _list(client, limit, gone, as_json=as_json), watch=watch, as_json=as_json)
 
 
-def _list(client: Client, limit: int, gone: bool, *, as_json: bool) -> None:
+def _list(client: ApiClient, limit: int, gone: bool, *, as_json: bool) -> None:
     # One more than asked for tells whether there are more.
     if gone:
         jobs = list(client.get("/jobs", declared="gone")["jobs"])
@@ -290,7 +290,7 @@ def request_of(fields: dict[str, Any]) -> dict[str, Any]:
     return body
 
 
-def _set_paused(client: Client, job: str, *, paused: bool, as_json: bool) -> None:
+def _set_paused(client: ApiClient, job: str, *, paused: bool, as_json: bool) -> None:
     answer = client.patch(path_of("jobs", find_job(client, job)), {"paused": paused})
     if as_json:
         output.data_json(answer)

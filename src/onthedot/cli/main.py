@@ -5,6 +5,8 @@ Exit codes: 0 done, 1 failed, 2 wrong use, 130 interrupted.
 
 from __future__ import annotations
 
+import importlib
+import os
 import sys
 from io import TextIOWrapper
 from typing import Any
@@ -14,7 +16,6 @@ import click
 from onthedot import __version__
 from onthedot.cli import output
 from onthedot.cli.audit import audit
-from onthedot.cli.bench import bench
 from onthedot.cli.calendar import calendar_group
 from onthedot.cli.completion import completion
 from onthedot.cli.config import config_command
@@ -33,6 +34,8 @@ from onthedot.errors import Invalid, OnthedotError, WrongUse
 FAILED = 1
 WRONG_USE = 2
 INTERRUPTED = 130
+PLUGINS = {"bench": "onthedot_bench.command:bench"}
+"""Commands of packages that the product does not import."""
 
 
 class Root(click.Group):
@@ -41,7 +44,14 @@ class Root(click.Group):
     debug = False
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)  # in the order people need them, not of the alphabet
+        return [*self.commands, *PLUGINS]  # in the order people need them, not of the alphabet
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in PLUGINS:
+            return super().get_command(ctx, cmd_name)
+        module, _, name = PLUGINS[cmd_name].partition(":")
+        found: click.Command = getattr(importlib.import_module(module), name)
+        return found
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         kwargs["standalone_mode"] = False
@@ -117,12 +127,24 @@ def cli() -> None:
 job_group.add_command(edit)
 for command in (
     *(serve, demo, job_group, run_group, calendar_group, why, next_command, audit),
-    *(node_group, zone_group, config_command, db_group, bench, completion),
+    *(node_group, zone_group, config_command, db_group, completion),
 ):
     cli.add_command(command)
 
 
+def _open_standard_streams() -> None:
+    """A connection would get the number of one that is closed, and with it what is written there;
+    the event loop does not survive that.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # it gets the lowest free number
+
+
 def main() -> None:
+    _open_standard_streams()
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a letter must not turn output into an error.
         if isinstance(stream, TextIOWrapper):

@@ -14,10 +14,11 @@ from onthedot.cli.client import connect, path_of
 from onthedot.cli.values import clock_rules, instant, windows
 from onthedot.clock import SystemClock
 from onthedot.core.instants import Instant, format_instant, parse_instant
+from onthedot.core.limiting import limited
 
 if TYPE_CHECKING:
     from onthedot.core.model import NamedCalendar
-    from onthedot.core.schedules import Coming, FixedDelay, Once, Schedule
+    from onthedot.core.schedules import FixedDelay, Once, PreviewedOccurrence, Schedule
 
 COUNT_MAX = 10_000
 _NOTES = {
@@ -122,11 +123,11 @@ def _read(schedule: str, options: dict[str, Any], start: Instant) -> Schedule | 
 
 def _coming(
     schedule: Schedule | Once | FixedDelay, options: dict[str, Any], start: Instant, count: int
-) -> list[Coming]:
+) -> list[PreviewedOccurrence]:
     """Under the calendar and within the window that the options say."""
     import msgspec
 
-    from onthedot.core.editing import anchor_of, limited
+    from onthedot.core.editing import anchor_of
     from onthedot.core.model import Definition, timetable
     from onthedot.core.schedules import coming
     from onthedot.wire.previews import window_marks
@@ -161,7 +162,7 @@ def _calendar(options: dict[str, Any]) -> NamedCalendar | None:
     return NamedCalendar(name, 1, calendar_of(read(json.dumps(rules).encode(), CalendarIn)))
 
 
-def _shown(due: Coming) -> dict[str, Any]:
+def _shown(due: PreviewedOccurrence) -> dict[str, Any]:
     return {
         "at": format_instant(due.at),
         "nominal": format_instant(due.nominal),
@@ -170,7 +171,7 @@ def _shown(due: Coming) -> dict[str, Any]:
     }
 
 
-def _notes(due: Coming) -> list[str]:
+def _notes(due: PreviewedOccurrence) -> list[str]:
     notes = [_NOTES[mark] for mark in due.marks if mark != "calendar"]
     if "calendar" in due.marks:
         notes.insert(0, f"moved from {format_instant(due.nominal)}")
@@ -180,7 +181,7 @@ def _notes(due: Coming) -> list[str]:
     return notes
 
 
-def _row(due: Coming, timezone: str, now: Instant) -> tuple[str, ...]:
+def _row(due: PreviewedOccurrence, timezone: str, now: Instant) -> tuple[str, ...]:
     from onthedot.core.schedules.zones import zone_named
 
     local = (_EPOCH + timedelta(microseconds=due.at)).astimezone(zone_named(timezone))

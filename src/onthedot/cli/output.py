@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from shutil import get_terminal_size
 from typing import Any
 
 import click
 
 from onthedot.core.durations import format_duration
 from onthedot.core.instants import MILLISECOND, SECOND, Instant, format_instant, parse_instant
+from onthedot.core.redaction import without_passwords
 
 MISSING = "-"
+GAP = 3
+INDENT = 4
+LAST_MIN = 16
 
 _COLOURS = {
     "succeeded": "green",
@@ -28,11 +33,15 @@ _COLOURS = {
 
 
 def data(text: str = "") -> None:
-    click.echo(text, color=_colour_wish())
+    click.echo(text, color=_colour_option())
 
 
 def note(text: str) -> None:
-    click.echo(text, err=True, color=_colour_wish())
+    """On standard error. If nobody can read it there, on a full disk or after the reader has gone,
+    that is no reason to end: a server writes its notes there.
+    """
+    with suppress(OSError):
+        click.echo(without_passwords(text), err=True, color=_colour_option())
 
 
 def data_json(value: Any) -> None:
@@ -50,13 +59,36 @@ def show_error(message: str, hint: str = "") -> None:
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Aligned columns; drawn on a terminal, where long texts can fold inside their column."""
     cells = [[printable(cell) for cell in row] for row in rows]
-    if sys.stdout.isatty():
-        _drawn(headings, cells)
-        return
     widths = [max(map(len, column)) for column in zip(headings, *cells, strict=True)]
+    if sys.stdout.isatty():
+        screen = get_terminal_size().columns
+        # The last column may fold, and leaves some room for that.
+        if sum(widths[:-1]) + GAP * len(widths) + min(widths[-1], LAST_MIN) <= screen:
+            _drawn(headings, cells)
+            return
+        groups = _groups(widths, screen)
+    else:
+        groups = [range(len(widths))]
     for row in (headings, *cells):
-        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        data(line.rstrip())
+        for number, group in enumerate(groups):
+            line = "  ".join(row[place].ljust(widths[place]) for place in group)
+            data(" " * INDENT * (number > 0) + line.rstrip())
+
+
+def _groups(widths: Sequence[int], screen: int) -> list[range]:
+    """Columns that fit beside each other; the others go into lines of their own below. Nothing is
+    broken: an id that is, cannot be copied.
+    """
+    groups = [range(1)]
+    room = screen - widths[0]
+    for place, width in enumerate(widths[1:], start=1):
+        room -= 2 + width
+        if room >= 0:
+            groups[-1] = range(groups[-1].start, place + 1)
+        else:
+            groups.append(range(place, place + 1))
+            room = screen - INDENT - width
+    return groups
 
 
 def card(pairs: Iterable[tuple[str, str]]) -> None:
@@ -84,12 +116,6 @@ def first_line(text: object) -> str:
 
 def coloured(status: str, text: str = "") -> str:
     return click.style(text or status, fg=_COLOURS.get(status))
-
-
-def without_password(url: str) -> str:
-    """Fit for logs and tickets."""
-    url = re.sub(r"//([^/:@?]*):[^/?]*@", r"//\1:***@", url)
-    return re.sub(r"([?&]password=)[^&]*", r"\1***", url)
 
 
 def instant_of(value: object) -> Instant | None:
@@ -146,6 +172,6 @@ def _drawn(headings: Sequence[str], cells: list[list[str]]) -> None:
     Console(highlight=False).print(drawn)
 
 
-def _colour_wish() -> bool | None:
+def _colour_option() -> bool | None:
     """None: colours on a terminal only. NO_COLOR is how people say never (no-color.org)."""
     return False if os.environ.get("NO_COLOR") else None

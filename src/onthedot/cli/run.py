@@ -9,8 +9,8 @@ import click
 
 from onthedot.cli import output
 from onthedot.cli.client import connect, find_job, path_of
+from onthedot.cli.dead_letters import dead, dismiss, redrive
 from onthedot.cli.follow import lines_of
-from onthedot.cli.letters import dead, dismiss, redrive
 from onthedot.cli.values import remote
 from onthedot.cli.watch import rows_max, watching
 from onthedot.cli.watch import show as show_again

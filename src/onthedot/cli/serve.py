@@ -13,7 +13,7 @@ from onthedot import config
 from onthedot.cli import output
 
 if TYPE_CHECKING:
-    from onthedot.node import Ready
+    from onthedot.node import NodeReady
 
 FLAGS = (
     "host",
@@ -31,7 +31,7 @@ FLAGS = (
 
 def _default(setting: config.Setting) -> str:
     value = getattr(config.Settings(), setting.attribute)
-    if value == ():
+    if value in ((), None):
         return ""
     if isinstance(value, tuple):
         value = ",".join(value)
@@ -77,18 +77,18 @@ def serve(**flags: str | None) -> int:
     # Until the server listens to signals itself there is nothing to drain: just leave.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     # The server brings the web framework and the event loop: no other command should pay for them.
-    from onthedot.node import run_server
+    from onthedot.server import run_server
 
     return run_server(settings, on_ready=lambda ready: _say(ready, settings))
 
 
-def _say(ready: Ready, settings: config.Settings) -> None:
+def _say(ready: NodeReady, settings: config.Settings) -> None:
     if ready.declared is not None:
         output.note(ready.declared.in_words())
     output.note(_ready(ready, settings))
 
 
-def _ready(ready: Ready, settings: config.Settings) -> str:
+def _ready(ready: NodeReady, settings: config.Settings) -> str:
     place = "onthedot is ready" + (f" at {ready.url}" if ready.url else "")
     if settings.roles == config.ROLES:
         return place

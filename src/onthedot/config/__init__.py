@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from onthedot.config import readers
-from onthedot.config.readers import ROLES, Wrong, did_you_mean, is_address, short
+from onthedot.config.readers import ROLES, InvalidValue, did_you_mean, is_address, short
+from onthedot.core.descriptors import Needs
 from onthedot.core.instants import DAY, SECOND
+from onthedot.core.redaction import address_without_password
 from onthedot.errors import CannotStart, InvalidDuration, WrongUse
 
 FILE: Final = "onthedot.toml"
@@ -25,6 +27,7 @@ DEFAULT: Final = "default"
 # Variables of ours that are no settings: they change how an error is shown, not what runs.
 _OTHER_VARIABLES: Final = frozenset({"ONTHEDOT_DEBUG"})
 _SLOTS_MAX: Final = 10_000
+_ADDRESSES: Final = (readers.database, readers.postgres, readers.notify)
 
 __all__ = ["ROLES", "SETTINGS", "Setting", "Settings", "load"]
 
@@ -41,6 +44,11 @@ class Setting:
     about: str
     unit: str
     secret: bool
+
+    @property
+    def is_address(self) -> bool:
+        """Of a database: a password may be in it."""
+        return self.read in _ADDRESSES
 
     @property
     def variable(self) -> str:
@@ -61,7 +69,8 @@ def _setting(
     secret: bool = False,
 ) -> T:
     declared = {"name": name, "read": read, "about": about, "unit": unit, "secret": secret}
-    made: Any = field(default=default, repr=not secret, metadata=declared)
+    shown = not secret and read not in _ADDRESSES
+    made: Any = field(default=default, repr=shown, metadata=declared)
     return made  # type: ignore[no-any-return]
 
 
@@ -88,6 +97,17 @@ class Settings:
         readers.api_key,
         "The key every call must carry; without one, only loopback is served.",
         secret=True,
+    )
+    allowed_hosts: tuple[str, ...] = _setting(
+        (),
+        readers.host_names,
+        "Names that the server may be called by, beside those of loopback, separated by commas.",
+    )
+    connections: int = _setting(
+        1_000,
+        readers.whole_number(16, 50_000),
+        "How many clients may be connected at a time.",
+        unit="clients",
     )
     webhook_secrets: tuple[str, ...] = _setting(
         (),
@@ -128,6 +148,11 @@ class Settings:
     runners: int = _setting(
         0, readers.whole_number(0, 1_000), "Processes that run functions; 0: one less than cores."
     )
+    functions_database: str | None = _setting(
+        None,
+        readers.postgres,
+        "PostgreSQL as exactly-once functions reach it, by a role of their own; none: as we do.",
+    )
     pool: int = _setting(
         10,
         readers.whole_number(2, 1_000),
@@ -164,6 +189,17 @@ class Settings:
     def database_path(self) -> Path:
         """The SQLite file; relative ones are meant from the working folder."""
         return Path(self.database.removeprefix("sqlite:///"))
+
+    @property
+    def descriptors(self) -> Needs:
+        """What a server with these settings may have open."""
+        is_worker = "worker" in self.roles
+        return Needs(
+            slots=self.slots if is_worker else 0,
+            pool=self.pool if self.on_postgres else 0,
+            runners=(self.runners or os.cpu_count() or 1) if self.app and is_worker else 0,
+            clients=self.connections if "api" in self.roles else 0,
+        )
 
     def source_of(self, name: str) -> str:
         """Where a value came from: 'default', the file, a variable or a flag."""
@@ -234,8 +270,11 @@ def _read(setting: Setting, value: object, source: str) -> Any:
         raise WrongUse(
             f"{error.message} (from {source})", hint=error.hint, field=setting.name
         ) from None
-    except Wrong as wrong:
-        # A secret is not repeated: errors end up in logs and tickets.
+    except InvalidValue as wrong:
+        # A secret is not repeated: errors end up in logs and tickets. A password goes before the
+        # value is shortened: what marks its end might be cut off.
+        if setting.is_address and isinstance(value, str):
+            value = address_without_password(value)
         shown = "" if setting.secret else f" {short(value)!r}"
         raise WrongUse(
             f"{setting.name}{shown} (from {source}) {wrong.why}",

@@ -1,7 +1,7 @@
 """The books of a job, checked: whatever was due has one fate, and whatever has a fate was due.
 
 What was due is worked out anew from the definitions, one instant at a time, over all versions of
-the job. Of the engine it shares the schedules (`after`) and the rule by which versions part (what
+the job. Of the engine it shares the schedules (`dues`) and the rule by which versions part (what
 is due in `(since, cut]` is a version's own), and nothing else: no span, no count and no line of
 the firing, whose faults it is there to find.
 """
@@ -10,14 +10,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from heapq import merge
 from typing import Final, NamedTuple
 
+from onthedot.core.effort import SLICE, spent
 from onthedot.core.instants import Instant
 from onthedot.core.model import Once
-from onthedot.core.schedules import FixedDelay, Timetable
+from onthedot.core.schedules import FixedDelay, Timetable, dues
 from onthedot.core.states import Status
+from onthedot.errors import TooCostly
 
 FAULTS_MAX: Final = 100
 """So many faults are listed; all are counted."""
@@ -39,7 +42,7 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
+class RecordedOccurrence:
     """What history says of one occurrence, or of all from `first` to `last`. `version`: the one
     that it last was a run of.
     """
@@ -60,7 +63,7 @@ class Link(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Books:
+class AuditSnapshot:
     """A job as it stands. Of what was over before `edge` nothing is known for certain.
 
     Up to `told_from` the time zone of the job had other offsets, or may have had: what was due then
@@ -82,7 +85,7 @@ class Books:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class AuditFault:
     """`kind`: unaccounted (due, and no fate), surplus (a fate, and not due, or a second one), or
     miscounted (a range that does not hold as many as it says).
     """
@@ -94,7 +97,7 @@ class Fault:
 
 
 @dataclass(slots=True)
-class Balance:
+class AuditBalance:
     """due = ran + skipped + missed + live + unaccounted; each but the last by status or reason.
 
     What does not balance up to `told_from` is no fault: it was due by other tzdata. `untold` counts
@@ -109,9 +112,9 @@ class Balance:
     missed: Counter[str] = field(default_factory=Counter)
     live: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
-    listed: list[Fault] = field(default_factory=list)
+    listed: list[AuditFault] = field(default_factory=list)
 
-    def add(self, other: Balance) -> None:
+    def add(self, other: AuditBalance) -> None:
         self.due += other.due
         self.untold += other.untold
         for name in ("ran", "skipped", "missed", "live", "faults"):
@@ -125,30 +128,36 @@ class Balance:
         self.faults[kind] += count
         before = self.listed[-1] if self.listed else None
         if before is not None and kind == "unaccounted" == before.kind:
-            self.listed[-1] = Fault(kind, before.first, last, before.count + count)
+            self.listed[-1] = AuditFault(kind, before.first, last, before.count + count)
         elif len(self.listed) < FAULTS_MAX:
-            self.listed.append(Fault(kind, first, last, count))
+            self.listed.append(AuditFault(kind, first, last, count))
 
 
 class Audited(NamedTuple):
     """A balance of all that was due up to `reached`, and how many instants that were."""
 
-    balance: Balance
+    balance: AuditBalance
     reached: Instant
 
 
 def audit(
-    books: Books, fates: Sequence[Fate], *, after: Instant, until: Instant, most: int
+    books: AuditSnapshot,
+    fates: Sequence[RecordedOccurrence],
+    *,
+    after: Instant,
+    until: Instant,
+    most: int,
 ) -> Audited:
-    """Balance what was due in (after, until] against its fates, oldest first, at most so many.
+    """AuditBalance what was due in (after, until] against its fates, oldest first, at most so many.
 
     `fates` has all that begin in that time, in order, and the one that began last before it.
     """
-    balance, walk = Balance(told_from=books.told_from), Walk(fates, after)
+    balance, walk = AuditBalance(told_from=books.told_from), Walk(fates, after)
     alive = {due for due in books.live if after < due <= until}
     reached = until
-    for due, version, certain in due_instants(books, after, until, fates):
-        if balance.due >= most:
+    begun = spent()
+    for number, (due, version, certain) in enumerate(due_instants(books, after, until, fates)):
+        if balance.due >= most or (number and spent() - begun >= 2 * SLICE):
             reached = due - 1
             break
         found = walk.at(due, balance)
@@ -172,7 +181,7 @@ def audit(
     return Audited(balance, reached)
 
 
-def broken_chain(books: Books) -> Instant | None:
+def broken_chain(books: AuditSnapshot) -> Instant | None:
     """When the run should be, or have been, that a job with a fixed delay lacks: no run of it is
     there, and so none will ever be again.
     """
@@ -186,7 +195,7 @@ def broken_chain(books: Books) -> Instant | None:
 
 
 def due_instants(
-    books: Books, after: Instant, until: Instant, fates: Sequence[Fate] = ()
+    books: AuditSnapshot, after: Instant, until: Instant, fates: Sequence[RecordedOccurrence] = ()
 ) -> Iterator[tuple[Instant, Version, bool]]:
     """Every instant that was due, once, with the version that it belongs to. Those of a fixed delay
     follow from no schedule: they are what `fates` and the live runs say.
@@ -207,7 +216,7 @@ def due_instants(
 
 
 def _recurring(
-    books: Books, after: Instant, until: Instant
+    books: AuditSnapshot, after: Instant, until: Instant
 ) -> Iterator[tuple[Instant, Version, bool]]:
     for version in books.versions:
         schedule = version.schedule
@@ -215,14 +224,18 @@ def _recurring(
             continue
         end = until if version.cut is None else min(until, version.cut)
         start = max(after, version.since, books.edge)
-        due = schedule.after(start, anchor=version.anchor) if start < end else None
-        while due is not None and due <= end:
-            yield due, version, True
-            due = schedule.after(due, anchor=version.anchor)
+        if start >= end:
+            continue
+        # What cannot be found in bounded time was set aside: there is nothing to balance.
+        with suppress(TooCostly):
+            for due in dues(schedule, start, anchor=version.anchor):
+                if due > end:
+                    break
+                yield due, version, True
 
 
 def _single(
-    books: Books, after: Instant, until: Instant
+    books: AuditSnapshot, after: Instant, until: Instant
 ) -> Iterator[tuple[Instant, Version, bool]]:
     """The instants of one-off versions. One is taken over by the next version while it lies ahead;
     an instant that had passed when it was said is due all the same.
@@ -242,7 +255,7 @@ def _single(
 
 
 def _linked(
-    books: Books, after: Instant, until: Instant, fates: Sequence[Fate]
+    books: AuditSnapshot, after: Instant, until: Instant, fates: Sequence[RecordedOccurrence]
 ) -> Iterator[tuple[Instant, Version, bool]]:
     """The instants of fixed delays. Of the version that goes on, one at a time is under way."""
     chained = [each for each in books.versions if isinstance(each.schedule, FixedDelay)]
@@ -271,7 +284,7 @@ def _whose(versions: Sequence[Version], due: Instant) -> Version | None:
     return None
 
 
-def still_to_come(books: Books, due: Instant, version: Version) -> str | None:
+def still_to_come(books: AuditSnapshot, due: Instant, version: Version) -> str | None:
     """Why an instant has no fate yet, if that is in order."""
     if books.held_from is not None and due > books.held_from:
         return "paused"
@@ -282,7 +295,7 @@ def still_to_come(books: Books, due: Instant, version: Version) -> str | None:
     return None
 
 
-def _settle(balance: Balance, fate: Fate) -> None:
+def _settle(balance: AuditBalance, fate: RecordedOccurrence) -> None:
     if fate.status is Status.SKIPPED:
         balance.skipped[fate.reason or "no reason"] += 1
     elif fate.status is Status.MISSED:
@@ -294,19 +307,19 @@ def _settle(balance: Balance, fate: Fate) -> None:
 
 @dataclass(slots=True)
 class _Open:
-    fate: Fate
+    fate: RecordedOccurrence
     held: int = 0
 
 
 class Walk:
     """The fates beside the instants: which are open at an instant, and how much each has held."""
 
-    def __init__(self, fates: Sequence[Fate], after: Instant) -> None:
+    def __init__(self, fates: Sequence[RecordedOccurrence], after: Instant) -> None:
         self._coming = list(reversed(fates))
         self._after = after
         self._open: list[_Open] = []
 
-    def at(self, due: Instant, balance: Balance) -> Fate | None:
+    def at(self, due: Instant, balance: AuditBalance) -> RecordedOccurrence | None:
         self._advance(due, balance)
         for each in self._open:
             each.held += 1
@@ -314,11 +327,11 @@ class Walk:
             balance.fault("surplus", due, due, len(self._open) - 1)
         return self._open[0].fate if self._open else None
 
-    def close(self, reached: Instant, balance: Balance) -> None:
+    def close(self, reached: Instant, balance: AuditBalance) -> None:
         """Judge all that ended up to there; what goes on belongs to the next part."""
         self._advance(reached + 1, balance)
 
-    def _advance(self, due: Instant, balance: Balance) -> None:
+    def _advance(self, due: Instant, balance: AuditBalance) -> None:
         while self._coming and self._coming[-1].first <= due:
             self._open.append(_Open(self._coming.pop()))
         over = [each for each in self._open if each.fate.last < due]
@@ -327,7 +340,7 @@ class Walk:
         for each in over:
             self._judge(each.fate, each.held, balance)
 
-    def _judge(self, fate: Fate, held: int, balance: Balance) -> None:
+    def _judge(self, fate: RecordedOccurrence, held: int, balance: AuditBalance) -> None:
         if fate.first <= self._after:
             return  # it began in an earlier part
         if held == 0:

@@ -10,7 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from onthedot.core.audit import Balance, Books, Fate, Version, Walk, due_instants, still_to_come
+from onthedot.core.audit import (
+    AuditBalance,
+    AuditSnapshot,
+    RecordedOccurrence,
+    Version,
+    Walk,
+    due_instants,
+    still_to_come,
+)
+from onthedot.core.effort import SLICE, spent
 from onthedot.core.instants import Instant
 from onthedot.core.model import Definition, Once
 from onthedot.core.schedules import FixedDelay
@@ -22,7 +31,7 @@ CONCURRENCY_MAX: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manner:
+class BackfillOptions:
     """How a backfill is run: `concurrency` at a time, beside everything else that runs."""
 
     priority: int = 0
@@ -49,16 +58,21 @@ class Missing(NamedTuple):
 
 
 def missing(
-    books: Books, fates: Sequence[Fate], *, after: Instant, until: Instant, most: int
+    books: AuditSnapshot,
+    fates: Sequence[RecordedOccurrence],
+    *,
+    after: Instant,
+    until: Instant,
+    most: int,
 ) -> Missing:
     """What was due in (after, until] and was missed or skipped, or was never recorded; what is
     under way or still to come is not missing.
     """
-    walk, ignored = Walk(fates, after), Balance()
+    walk, ignored = Walk(fates, after), AuditBalance()
     found: list[Instant] = []
-    looked_at = 0
+    looked_at, begun = 0, spent()
     for due, version, _ in due_instants(reaching_back(books, after), after, until):
-        if looked_at >= most:
+        if looked_at >= most or (looked_at and spent() - begun >= 2 * SLICE):
             return Missing(found, due - 1, looked_at)
         looked_at += 1
         fate = walk.at(due, ignored)
@@ -71,7 +85,7 @@ def missing(
     return Missing(found, until, looked_at)
 
 
-def reaching_back(books: Books, after: Instant) -> Books:
+def reaching_back(books: AuditSnapshot, after: Instant) -> AuditSnapshot:
     """The books as if the first version had always been there."""
     first, *others = books.versions
     if books.created_at >= books.edge:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from onthedot.core.instants import Instant, format_instant
-from onthedot.core.why import Finding, Verdict
+from onthedot.core.why import Finding, Severity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Declared:
+class DeclaredJob:
     """What became of the jobs of an app. `gone`: the keys of those that its code has no longer;
     `taken`: of those that are somebody else's jobs and were left alone.
     """
@@ -41,7 +41,7 @@ class Declared:
 def undeclared(app: str, since: Instant, *, job_id: str) -> Finding:
     """What whoever asks about a job is told, if no code declares it any more."""
     found = f"{app} declared it, and its code does so no longer, since {format_instant(since)}"
-    return Finding("declared", Verdict.NOTE, found, f"onthedot job delete {job_id}")
+    return Finding("declared", Severity.NOTE, found, f"onthedot job delete {job_id}")
 
 
 def _some(keys: tuple[str, ...]) -> str:

@@ -7,6 +7,7 @@ what was due up to it belongs to the old one, what comes later to the new one.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ from onthedot.core.chaining import (
     link_of,
 )
 from onthedot.core.instants import INSTANT_MAX, Instant, format_instant
+from onthedot.core.limiting import carried, days_of, limited
 from onthedot.core.model import (
     Definition,
     Job,
@@ -30,13 +32,21 @@ from onthedot.core.model import (
     occurrence,
     timetable,
 )
-from onthedot.core.schedules import Every, FixedDelay, Within, latest, span
+from onthedot.core.schedules import (
+    Every,
+    FixedDelay,
+    Span,
+    Timetable,
+    Within,
+    latest,
+    span,
+)
 from onthedot.core.states import Status
-from onthedot.errors import NeverFires
+from onthedot.errors import NeverFires, TooCostly
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class CurrentJob:
     """Where a job stands, read under the lock of its shard.
 
     `horizon`: up to where the shard was claimed. `waiting`: its one-off run is still unclaimed, or
@@ -96,17 +106,25 @@ def create(number: int, definition: Definition, *, now: Instant) -> Change:
     return Change(_with_link(job, run), cut=now, entry=first_entry(job, now), run=run)
 
 
-def edit(standing: Standing, definition: Definition) -> Change:
-    """A new version of the job; pausing and resuming are edits of `paused`."""
-    old, cut = standing.job, standing.cut
+def edit(current: CurrentJob, definition: Definition, *, exact: bool = True) -> Change:
+    """A new version of the job; pausing and resuming are edits of `paused`.
+
+    `exact`: raise TooCostly where the last of `max_runs` cannot be found in bounded time, instead
+    of leaving it where it was.
+    """
+    old, cut = current.job, current.cut
     moved = definition.schedule != old.definition.schedule
     begun = moved or definition.start_at != old.definition.start_at
-    anchor = anchor_of(definition, standing.now) if begun else old.anchor
+    anchor = anchor_of(definition, current.now) if begun else old.anchor
     if begun or definition.max_runs != old.definition.max_runs:
         definition = limited(definition, anchor, cut)
-    elif definition.last_at is not None and _days(definition) != _days(old.definition):
-        definition = _carried(old, definition, cut)
-    ahead = _one_off_ahead(standing) or (moved and not _is_ours(standing, definition))
+    elif definition.last_at is not None and days_of(definition) != days_of(old.definition):
+        try:
+            definition = carried(old, definition, cut)
+        except TooCostly:
+            if exact:
+                raise
+    ahead = _one_off_ahead(current) or (moved and not _is_ours(current, definition))
     recurring = not isinstance(definition.schedule, Once)
     skipping_from = cut if definition.paused and (ahead or recurring) else None
     same = timetable(definition) == timetable(old.definition) and not begun
@@ -118,16 +136,16 @@ def edit(standing: Standing, definition: Definition) -> Change:
         definition=definition,
         anchor=anchor,
         since=cut,
-        updated_at=standing.now,
+        updated_at=current.now,
         skipping_from=skipping_from,
     )
-    record = None if still_paused else _skipped(standing)
+    record = None if still_paused else _skipped(current)
     if isinstance(definition.schedule, FixedDelay):
-        chained = _chained(standing, job)
+        chained = _chained(current, job)
         return Change(
             job=job._replace(link=chained.chain.due),
             cut=cut,
-            drop=_dropped(standing),
+            drop=_dropped(current),
             run=chained.run,
             record=record,
             chain=chained.chain,
@@ -137,7 +155,7 @@ def edit(standing: Standing, definition: Definition) -> Change:
         job=_with_link(job, run),
         cut=cut,
         entry=None if definition.paused else first_entry(job, cut),
-        drop=_dropped(standing),
+        drop=_dropped(current),
         run=run,
         record=record,
     )
@@ -148,11 +166,11 @@ def _with_link(job: Job, run: NewRun | None) -> Job:
     return job if job.link == link else job._replace(link=link)
 
 
-def delete(standing: Standing) -> Change:
+def delete(current: CurrentJob) -> Change:
     """The end of a job: what its pause held back is recorded, its waiting run is dropped by the
     store.
     """
-    return Change(job=None, cut=standing.cut, record=_skipped(standing))
+    return Change(job=None, cut=current.cut, record=_skipped(current))
 
 
 def never_fired(job: Job, cut: Instant, aside: tuple[Instant, str] | None) -> list[Record]:
@@ -167,9 +185,13 @@ def never_fired(job: Job, cut: Instant, aside: tuple[Instant, str] | None) -> li
 
 
 def first_entry(job: Job, after: Instant) -> Instant | None:
-    """The first occurrence of a recurring job later than `after`, for the clock."""
+    """The first occurrence of a recurring job later than `after`, for the clock. One that cannot be
+    found in bounded time, under a calendar that allows next to nothing, is none.
+    """
     schedule = timetable(job.definition)
-    return None if schedule is None else schedule.after(after, anchor=job.anchor)
+    with suppress(TooCostly):
+        return None if schedule is None else schedule.after(after, anchor=job.anchor)
+    return None
 
 
 def one_off(job: Job, cut: Instant) -> NewRun | None:
@@ -211,8 +233,11 @@ def last_run_at(job: Job) -> Instant | None:
     schedule = timetable(job.definition)
     if not isinstance(schedule, Within) or schedule.end is None:
         return None
-    first = schedule.after(job.created_at - 1, anchor=job.anchor)
-    return None if first is None else latest(schedule, schedule.end, first=first, anchor=job.anchor)
+    with suppress(TooCostly):
+        first = schedule.after(job.created_at - 1, anchor=job.anchor)
+        if first is not None:
+            return latest(schedule, schedule.end, first=first, anchor=job.anchor)
+    return None
 
 
 def refuse_without_instant(definition: Definition, *, now: Instant) -> None:
@@ -221,7 +246,7 @@ def refuse_without_instant(definition: Definition, *, now: Instant) -> None:
     if isinstance(definition.schedule, FixedDelay):
         if first_due(definition, now) <= (INSTANT_MAX if end is None else end):
             return
-    elif schedule is None or schedule.after(now, anchor=anchor_of(definition, now)) is not None:
+    elif schedule is None or _has_any(schedule, now, anchor_of(definition, now)):
         return
     if definition.calendar is not None:
         _refuse_without_allowed_day(definition, now)
@@ -238,6 +263,14 @@ def refuse_without_instant(definition: Definition, *, now: Instant) -> None:
         hint="Widen the expression, or use runAt for one instant.",
         field="cronExpr",
     )
+
+
+def _has_any(schedule: Timetable, after: Instant, anchor: Instant) -> bool:
+    """What cannot be found in bounded time is as good as never: nobody would wait for it."""
+    try:
+        return schedule.after(after, anchor=anchor) is not None
+    except TooCostly:
+        return False
 
 
 def _refuse_without_allowed_day(definition: Definition, now: Instant) -> None:
@@ -261,113 +294,86 @@ def anchor_of(definition: Definition, now: Instant) -> Instant:
     return start - schedule.every_us if isinstance(schedule, Every) and start is not None else now
 
 
-def limited(definition: Definition, anchor: Instant, after: Instant) -> Definition:
-    """With the instant of the last occurrence that `max_runs` allows, counted from now on."""
-    if definition.last_at is not None:
-        definition = definition._replace(last_at=None)
-    schedule = None if definition.max_runs is None else timetable(definition)
-    if definition.max_runs is None or schedule is None:
-        return definition
-    last = due = schedule.after(after, anchor=anchor)
-    for _ in range(definition.max_runs - 1):  # bounded at the door, by MAX_RUNS_MAX
-        if due is None:
-            break
-        last, due = due, schedule.after(due, anchor=anchor)
-    return definition._replace(last_at=last if due is None else due)
-
-
-def _days(definition: Definition) -> object:
-    """What decides which days are allowed."""
-    return definition.calendar, definition.calendar_roll, definition.timezone
-
-
-def _carried(old: Job, definition: Definition, cut: Instant) -> Definition:
-    """With the last instant of as many occurrences as the old version had left: a calendar that
-    changes gives nobody more runs than `max_runs` said.
-    """
-    before = timetable(old.definition._replace(end_at=None))
-    after = timetable(definition._replace(last_at=None))
-    assert before is not None, old
-    assert after is not None, definition
-    last, at = None, cut
-    left = before.after(cut, anchor=old.anchor)
-    while left is not None:  # bounded at the door, by MAX_RUNS_MAX
-        due = after.after(at, anchor=old.anchor)
-        if due is None:
-            break
-        last = at = due
-        left = before.after(left, anchor=old.anchor)
-    return definition if last is None else definition._replace(last_at=last)
-
-
-def _one_off_ahead(standing: Standing) -> bool:
+def _one_off_ahead(current: CurrentJob) -> bool:
     """Whether the one-off occurrence is still to come: after the cut, and waiting or held back by a
     pause.
     """
-    job = standing.job
+    job = current.job
     schedule = job.definition.schedule
-    if not isinstance(schedule, Once) or schedule.at <= standing.cut:
+    if not isinstance(schedule, Once) or schedule.at <= current.cut:
         return False
-    return standing.waiting or job.skipping_from is not None
+    return current.waiting or job.skipping_from is not None
 
 
-def _is_ours(standing: Standing, definition: Definition) -> bool:
+def _is_ours(current: CurrentJob, definition: Definition) -> bool:
     """Whether the old version accounts for the one instant that the new one names.
 
     Only a recurring one can: an instant up to the cut is then one of its occurrences.
     """
-    old, new = standing.job, definition.schedule
+    old, new = current.job, definition.schedule
     schedule = timetable(old.definition)
     if not isinstance(new, Once) or schedule is None:
         return False
     start = old.since if old.skipping_from is None else old.skipping_from
-    if not start < new.at <= standing.cut:
+    if not start < new.at <= current.cut:
         return False
     return schedule.after(new.at - 1, anchor=old.anchor) == new.at
 
 
-def _chained(standing: Standing, job: Job) -> Edited:
-    old, chain = standing.job.definition, standing.chain
-    return edited_chain(old, chain, job, standing.cut, under_way=standing.under_way)
+def _chained(current: CurrentJob, job: Job) -> Edited:
+    old, chain = current.job.definition, current.chain
+    return edited_chain(old, chain, job, current.cut, under_way=current.under_way)
 
 
-def _dropped(standing: Standing) -> int | None:
+def _dropped(current: CurrentJob) -> int | None:
     """The waiting run that the new version replaces. One due up to the cut stays: it is the old
     version's.
     """
-    if standing.chain is not None:
-        return standing.chain.run if standing.waiting and not standing.under_way else None
-    schedule = standing.job.definition.schedule
-    if standing.waiting and isinstance(schedule, Once) and schedule.at > standing.cut:
+    if current.chain is not None:
+        return current.chain.run if current.waiting and not current.under_way else None
+    schedule = current.job.definition.schedule
+    if current.waiting and isinstance(schedule, Once) and schedule.at > current.cut:
         return occurrence(schedule.at)
     return None
 
 
-def _skipped(standing: Standing) -> Record | None:
+def _skipped(current: CurrentJob) -> Record | None:
     """One record for all occurrences that a pause held back, from its beginning up to the cut."""
-    job = standing.job
+    job = current.job
     schedule = job.definition.schedule
     if job.skipping_from is None or schedule is None:
         return None
     if isinstance(schedule, Once | FixedDelay):
-        at = schedule.at if isinstance(schedule, Once) else _held_back(standing)
-        if at is None or at > standing.cut:
+        at = schedule.at if isinstance(schedule, Once) else _held_back(current)
+        if at is None or at > current.cut:
             return None
         first = last = at
         count: int | None = 1
     else:
-        due = first_entry(job, job.skipping_from)
-        if due is None or due > standing.cut:
+        held = _held(job, job.skipping_from, current.cut)
+        if held is None:
             return None
-        recurring = timetable(job.definition)
-        assert recurring is not None, job
-        held = span(recurring, due, standing.cut, anchor=job.anchor)
-        assert held is not None, job
         first, last, count = held.first, held.last, held.count
     return Record(job.id, job.version, Status.SKIPPED, first, last, count, "paused")
 
 
-def _held_back(standing: Standing) -> Instant | None:
+def _held(job: Job, after: Instant, until: Instant) -> Span | None:
+    """What a recurring job was due in (after, until]. One that cannot be told in bounded time must
+    not keep anybody from editing or deleting the job.
+    """
+    schedule = timetable(job.definition)
+    assert schedule is not None, job
+    due = None
+    try:
+        due = schedule.after(after, anchor=job.anchor)
+        if due is None or due > until:
+            return None
+        return span(schedule, due, until, anchor=job.anchor)
+    except TooCostly:
+        return None if due is None else Span(None, due, until)
+
+
+def _held_back(current: CurrentJob) -> Instant | None:
     """The link that a pause holds back, if it does: one that is under way is not held back."""
-    chain = standing.chain
-    return None if chain is None or standing.under_way else chain.due
+    chain = current.chain
+    return None if chain is None or current.under_way else chain.due

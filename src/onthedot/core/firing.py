@@ -7,16 +7,19 @@ after it back into the clock. The store applies a plan whole or refuses it whole
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from onthedot.core.durations import format_duration
+from onthedot.core.effort import SLICE, spent
 from onthedot.core.instants import SECOND, Instant
 from onthedot.core.model import Cut, Entry, NewRun, Record, Rule, occurrence
-from onthedot.core.schedules import Span, Timetable, latest, span
+from onthedot.core.schedules import Every, Span, Timetable, dues, latest, span
 from onthedot.core.shifting import NO_SHIFT
 from onthedot.core.states import Status
+from onthedot.errors import TooCostly
 
 AHEAD = SECOND
 """Nothing is claimed more than this before it is due, so that a pause holds within a second."""
@@ -25,6 +28,8 @@ GRAIN = SECOND // 2
 """Claims end with a multiple of this, and so do the packed rows of a clock that is stored in such:
 each is read and taken whole, once.
 """
+
+SET_BACK_MIN = 2 * SECOND
 
 YOUNG_MAX = 1_000
 """Of one entry in one claim; what is left stays in the clock and comes with the next claim."""
@@ -71,6 +76,13 @@ def claim_end(now: Instant) -> Instant:
     return (now + AHEAD) // GRAIN * GRAIN
 
 
+def silent_until(horizon: Instant, now: Instant) -> Instant | None:
+    """Until when nothing falls due, because all of it was claimed before the clock was set back;
+    None: it was not, or by no more than it is corrected by all the time.
+    """
+    return horizon if horizon - claim_end(now) > SET_BACK_MIN else None
+
+
 def plan_firings(
     entries: Sequence[Entry],
     cuts: Iterable[Cut],
@@ -82,19 +94,31 @@ def plan_firings(
 ) -> Plan:
     """Decide what the due `entries` come to. `cuts` are the ended versions among them."""
     plan = Plan(until, list(cuts), source, taken=list(entries))
+    for _ in planning(plan, rules, now=now):
+        pass
+    return plan
+
+
+def planning(plan: Plan, rules: Mapping[int, Rule], *, now: Instant) -> Iterator[None]:
+    """Fill a plan for the entries that it takes, a slice of the work at a time: what one of them
+    costs must not delay what falls due meanwhile.
+    """
     ends = {(cut.job, cut.version): cut for cut in plan.cuts}
-    for entry in entries:
+    begun = spent()
+    for entry in plan.taken:
+        if spent() - begun >= SLICE:
+            yield
+            begun = spent()
         try:
             rule = rules[entry.rule]
             cut = ends.get((entry.job, entry.version)) if ends else None
             if cut is not None or not _fire_once(plan, entry, rule, now):
-                _fire(plan, entry, rule, cut, now)
+                yield from _fire(plan, entry, rule, cut, now)
         except Exception as error:  # noqa: BLE001  (whatever is wrong with one entry stays with that entry)
             plan.nexts.append(None)
             plan.broken.append(Broken(entry, f"{type(error).__name__}: {error}"))
             version = VersionRef(entry.job, entry.version)
             (plan.closed if version in ends else plan.ended).append(version)
-    return plan
 
 
 def set_aside(entry: Entry, why: str, until: Instant, cuts: Iterable[Cut], source: object) -> Plan:
@@ -115,7 +139,10 @@ def _fire_once(plan: Plan, entry: Entry, rule: Rule, now: Instant) -> bool:
     _, due, job, version, _ = entry
     if due > plan.until or due < now - rule.catch_up_window_us or rule.shift is not None:
         return False
-    following = rule.schedule.after(due, anchor=due)
+    try:
+        following = rule.schedule.after(due, anchor=due)
+    except TooCostly:
+        return False
     if following is None or following <= plan.until:
         return False
     plan.nexts.append(following)
@@ -123,7 +150,7 @@ def _fire_once(plan: Plan, entry: Entry, rule: Rule, now: Instant) -> bool:
     return True
 
 
-def _fire(plan: Plan, entry: Entry, rule: Rule, cut: Cut | None, now: Instant) -> None:
+def _fire(plan: Plan, entry: Entry, rule: Rule, cut: Cut | None, now: Instant) -> Iterator[None]:
     """All decisions first, then the writes into the plan: an exception must leave nothing of the
     entry behind.
     """
@@ -137,10 +164,17 @@ def _fire(plan: Plan, entry: Entry, rule: Rule, cut: Cut | None, now: Instant) -
     else:
         young: Instant | None = due
         if due < now - rule.catch_up_window_us:
-            young = _catch_up(fate, entry, rule, last, now)
+            young = yield from _catch_up(fate, entry, rule, last, now)
         _run_young(fate, young, schedule, last)
-    for run in list(_runs(entry, rule, fate.dues + fate.spaced)):
+    runs: list[NewRun] = []
+    for run in _runs(entry, rule, fate.dues + fate.spaced):
+        runs.append(run)
+        if len(runs) % SLICE == 0:
+            yield
+    for run in runs:
         (plan.runs if run.at <= plan.until else plan.later).append(run)
+    if fate.stuck is not None:
+        plan.broken.append(Broken(entry._replace(due=fate.stuck.after + 1), fate.stuck.why))
     if fate.record is not None:
         plan.records.append(fate.record)
     if cut is not None and (fate.next is None or fate.next > cut.cut):
@@ -151,28 +185,42 @@ def _fire(plan: Plan, entry: Entry, rule: Rule, cut: Cut | None, now: Instant) -
     plan.nexts.append(fate.next)
 
 
+class _Stuck(NamedTuple):
+    """What comes after this instant cannot be found."""
+
+    after: Instant
+    why: str
+
+
 class _Fate:
     """What one entry comes to. `dues` and `spaced` hold (due, at); `next` None: the schedule is
-    over.
+    over, or `stuck`.
     """
 
-    __slots__ = ("dues", "next", "record", "spaced")
+    __slots__ = ("dues", "next", "record", "spaced", "stuck")
 
     def __init__(self) -> None:
         self.dues: list[tuple[Instant, Instant]] = []
         self.spaced: list[tuple[Instant, Instant]] = []
         self.record: Record | None = None
         self.next: Instant | None = None
+        self.stuck: _Stuck | None = None
 
 
 def _run_young(fate: _Fate, due: Instant | None, schedule: Timetable, last: Instant) -> None:
     while due is not None and due <= last and len(fate.dues) < YOUNG_MAX:
         fate.dues.append((due, due))
-        due = schedule.after(due, anchor=due)
+        try:
+            due = schedule.after(due, anchor=due)
+        except TooCostly as error:  # this one is due all the same: only what follows is set aside
+            fate.stuck = _Stuck(fate.dues[-1][0], f"{type(error).__name__}: {error}")
+            due = None
     fate.next = due
 
 
-def _catch_up(fate: _Fate, entry: Entry, rule: Rule, last: Instant, now: Instant) -> Instant | None:
+def _catch_up(
+    fate: _Fate, entry: Entry, rule: Rule, last: Instant, now: Instant
+) -> Generator[None, None, Instant | None]:
     """Settle what is older than the window; return the first occurrence that is younger."""
     window_from = now - rule.catch_up_window_us
     old = span(rule.schedule, entry.due, min(window_from - 1, last), anchor=entry.due)
@@ -182,7 +230,8 @@ def _catch_up(fate: _Fate, entry: Entry, rule: Rule, last: Instant, now: Instant
     oldest = 0 if catching.age_us is None else now - catching.age_us
     caught: list[Instant] = []
     if rule.catch_up == "all":
-        caught = [due for due in newest(rule.schedule, old, catching.most) if due >= oldest]
+        found = yield from newest(rule.schedule, old, catching.most)
+        caught = [due for due in found if due >= oldest]
         fate.spaced = [(due, now + k * SECOND // catching.rate) for k, due in enumerate(caught)]
     elif rule.catch_up == "latest" and (young is None or young > min(last, now)):
         caught = [old.last] if old.last >= oldest else []
@@ -221,7 +270,7 @@ def _before(schedule: Timetable, whole: Span, first_kept: Instant, kept: int) ->
     return Span(count=count, first=whole.first, last=last)
 
 
-def newest(schedule: Timetable, over: Span, limit: int) -> list[Instant]:
+def newest(schedule: Timetable, over: Span, limit: int) -> Generator[None, None, Sequence[Instant]]:
     """The newest `limit` occurrences of a span, oldest first.
 
     Looks back from the end over a window that doubles, so that the cost follows `limit` and not
@@ -229,22 +278,24 @@ def newest(schedule: Timetable, over: Span, limit: int) -> list[Instant]:
     """
     if over.first == over.last:
         return [over.last]
-    width = over.last - latest(schedule, over.last - 1, first=over.first, anchor=over.first)
+    before = latest(schedule, over.last - 1, first=over.first, anchor=over.first)
+    width = over.last - before
+    if isinstance(schedule, Every):
+        oldest = max(over.first, over.last - (limit - 1) * width)
+        return range(oldest, over.last + 1, width)
     while True:  # bounded: the width doubles until it covers the span
         start = over.last - width
-        found = list(_between(schedule, max(start, over.first), over.last, anchor=over.first))
+        found = deque[Instant](maxlen=limit)
         if start < over.first:
-            return [over.first, *found][-limit:]
-        if len(found) >= limit:
-            return found[-limit:]
+            found.append(over.first)
+        begun = spent()
+        for due in dues(schedule, max(start, over.first), anchor=over.first):
+            if due > over.last:
+                break
+            found.append(due)
+            if spent() - begun >= SLICE:
+                yield
+                begun = spent()
+        if start < over.first or len(found) >= limit:
+            return list(found)
         width *= 2
-
-
-def _between(
-    schedule: Timetable, after: Instant, last: Instant, *, anchor: Instant
-) -> Iterator[Instant]:
-    """The occurrences later than `after`, up to `last`."""
-    due = schedule.after(after, anchor=anchor)
-    while due is not None and due <= last:
-        yield due
-        due = schedule.after(due, anchor=anchor)

@@ -61,7 +61,7 @@ class Backoff(NamedTuple):
     max_us: int = HOUR
 
 
-class Catching(NamedTuple):
+class CatchUpLimits(NamedTuple):
     """How catching up is bounded: none older than `age_us`, the newest `most`, at most `rate` a
     second.
     """
@@ -71,7 +71,7 @@ class Catching(NamedTuple):
     rate: int = 50
 
 
-MODEST = Catching()
+MODEST = CatchUpLimits()
 
 
 class NamedCalendar(NamedTuple):
@@ -118,12 +118,12 @@ class Definition(NamedTuple):
     max_runs: int | None = None
     last_at: Instant | None = None
     shift: Shift = NO_SHIFT
-    catching: Catching = MODEST
+    catching: CatchUpLimits = MODEST
     calendar: NamedCalendar | None = None
     calendar_roll: Roll = "skip"
 
 
-class Handling(NamedTuple):
+class ExecutionSpec(NamedTuple):
     """All that a worker must know of a job to execute its runs."""
 
     handler_url: str
@@ -173,7 +173,7 @@ class Rule(NamedTuple):
     catch_up: CatchUp
     catch_up_window_us: int
     shift: Shift | None = None
-    catching: Catching = MODEST
+    catching: CatchUpLimits = MODEST
 
 
 def rule_of(definition: Definition) -> Rule | None:

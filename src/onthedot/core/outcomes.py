@@ -7,7 +7,8 @@ from http import HTTPStatus
 
 from onthedot.core.durations import format_duration
 from onthedot.core.instants import Instant
-from onthedot.core.model import Handling, LeasedRun, Outcome
+from onthedot.core.model import ExecutionSpec, LeasedRun, Outcome
+from onthedot.core.node_faults import NodeFault
 from onthedot.core.retrying import attempts_left, backoff_us
 from onthedot.core.states import Status
 
@@ -27,8 +28,9 @@ RETRYABLE = frozenset({408, 425, 429})
 @dataclass(frozen=True, slots=True)
 class Result:
     """How one attempt ended, before policy has its say. `error` None means it succeeded.
-    `retry_after_us` is the handler's own wish, in the place of the backoff.
-    `unknown`: it began, and nobody can say how it ended.
+    `retry_after_us` is the handler's own cancel_request, in the place of the backoff.
+    `unknown`: it began, and nobody can say how it ended. `fault`: the node could not make the call;
+    `unsent`: and nothing has left it.
     """
 
     error: str | None = None
@@ -36,14 +38,17 @@ class Result:
     retryable: bool = True
     retry_after_us: int | None = None
     unknown: bool = False
+    fault: NodeFault | None = None
+    unsent: bool = False
 
 
-def http_result(status: int, output: str) -> Result:
+def http_result(status: int, output: str, *, broken: str = "") -> Result:
     """2xx succeeds; 408, 425, 429 and 5xx may succeed later; every other answer will stay as
-    it is.
+    it is. `broken`: why the answer could not be read to its end. Then the receiver may have died
+    over it, and its 2xx promises nothing.
     """
     if 200 <= status < 300:
-        return Result(output=output)
+        return Result(error=broken or None, output=output)
     words = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else ""
     error = f"HTTP {status} {words}".rstrip()
     if 300 <= status < 400:
@@ -51,15 +56,21 @@ def http_result(status: int, output: str) -> Result:
     return Result(error=error, output=output, retryable=status in RETRYABLE or 500 <= status < 600)
 
 
-def timed_out(timeout_us: int, *, waiting: bool = False) -> Result:
-    """`waiting`: for a runner process, and was not called meanwhile."""
-    after = format_duration(timeout_us)
-    return Result(error=f"timed out after {after}" + " of waiting for a runner" * waiting)
+def timed_out(timeout_us: int, *, waiting: bool = False, apart: bool = False) -> Result:
+    """`waiting`: for a runner process, and was not called meanwhile. `apart`: it had to be killed,
+    and not for the first time.
+    """
+    error = f"timed out after {format_duration(timeout_us)}"
+    if waiting:
+        error += " of waiting for a runner"
+    if apart:
+        error += " and had to be killed, as before: its function runs alone until it ends by itself"
+    return Result(error=error)
 
 
 def settle(
     run: LeasedRun,
-    handling: Handling,
+    execution: ExecutionSpec,
     result: Result,
     *,
     started: Instant,
@@ -68,25 +79,27 @@ def settle(
 ) -> Outcome:
     """What is written about an attempt: its end, and whether another follows."""
     fixed = (run.job, run.run, run.attempt, run.fence)
-    output = storable(result.output, VALUE_BYTES_MAX if handling.handler else OUTPUT_BYTES_MAX)
+    output = storable(result.output, VALUE_BYTES_MAX if execution.handler else OUTPUT_BYTES_MAX)
     if result.error is None:
         return Outcome(*fixed, Status.SUCCEEDED, started, now, None, output)
     error = storable(result.error, ERROR_BYTES_MAX)
     if result.unknown and run.at_most_once:
         return Outcome(*fixed, Status.LOST, started, now, error, output, "outcome unknown")
-    if result.retryable and attempts_left(handling.retries, run.attempt):
+    if result.retryable and attempts_left(execution.retries, run.attempt):
         wait = result.retry_after_us
         if wait is None:
-            wait = backoff_us(handling.backoff, attempt=run.attempt, jitter=jitter)
+            wait = backoff_us(execution.backoff, attempt=run.attempt, jitter=jitter)
         return Outcome(*fixed, Status.FAILED, started, now, error, output, None, now + wait)
     reason = "out of attempts" if result.retryable else "not retryable"
     return Outcome(*fixed, Status.FAILED, started, now, error, output, reason)
 
 
-def end_by_wish(run: LeasedRun, wish: str, *, started: Instant | None, now: Instant) -> Outcome:
+def end_by_request(
+    run: LeasedRun, cancel_request: str, *, started: Instant | None, now: Instant
+) -> Outcome:
     """The end of a run that somebody cancelled; `started` None if it never began."""
     fixed = (run.job, run.run, run.attempt, run.fence)
-    return Outcome(*fixed, Status.CANCELLED, started, now, None, None, wish)
+    return Outcome(*fixed, Status.CANCELLED, started, now, None, None, cancel_request)
 
 
 def unrecordable(outcome: Outcome, why: str) -> Outcome:

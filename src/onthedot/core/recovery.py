@@ -1,6 +1,4 @@
-"""Who is alive, who owns what, and what is done about the dead. The figures of DESIGN §3 in one
-place.
-"""
+"""Who is alive, who owns what, and what is done about the dead, with all figures in one place."""
 
 from __future__ import annotations
 

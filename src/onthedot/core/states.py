@@ -1,4 +1,4 @@
-"""The states of a run that people see, and the moves between them that are legal.
+"""The states of a run that people see.
 
 scheduled ─▶ queued ─▶ running ─▶ succeeded | failed | lost
     ▲          ▲          │
@@ -25,46 +25,11 @@ class Status(StrEnum):
     LOST = "lost"
 
 
-MOVES: dict[Status, frozenset[Status]] = {
-    Status.SCHEDULED: frozenset(
-        {Status.QUEUED, Status.RUNNING, Status.CANCELLED, Status.SKIPPED, Status.MISSED}
-    ),
-    # A short attempt is over before anybody was shown that it runs.
-    Status.QUEUED: frozenset(
-        {
-            Status.RUNNING,
-            Status.SUCCEEDED,
-            Status.FAILED,
-            Status.LOST,
-            Status.SCHEDULED,
-            Status.CANCELLED,
-        }
-    ),
-    Status.RUNNING: frozenset(
-        {
-            Status.SUCCEEDED,
-            Status.FAILED,
-            Status.CANCELLED,
-            Status.LOST,
-            Status.SCHEDULED,
-            Status.QUEUED,
-        }
-    ),
-    Status.SUCCEEDED: frozenset(),
-    Status.FAILED: frozenset(),
-    Status.CANCELLED: frozenset(),
-    Status.SKIPPED: frozenset(),
-    Status.MISSED: frozenset(),
-    Status.LOST: frozenset(),
-}
+OVER = frozenset(Status) - {Status.SCHEDULED, Status.QUEUED, Status.RUNNING}
 
 
 def is_over(status: Status) -> bool:
-    return not MOVES[status]
-
-
-def may_become(before: Status, after: Status) -> bool:
-    return after in MOVES[before]
+    return status in OVER
 
 
 def live_status(*, at: Instant, started: Instant | None, owned: bool, now: Instant) -> Status:

@@ -46,7 +46,7 @@ class KnownZone(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class ZoneDecision:
     """What a node does about the zones in use: `record` goes into the store, `follow` holds here
     instead of this machine's own data. `changed` are those among `record` that others had recorded
     differently.
@@ -59,7 +59,7 @@ class Verdict:
 
 def judge(
     known: Iterable[KnownZone], used: Iterable[str], release: str, *, starting: bool, now: Instant
-) -> Verdict:
+) -> ZoneDecision:
     """Who is right about each zone. The newer release is; of the same release, who starts: it is
     what people have just changed. Whoever is already running follows, so that two nodes never undo
     each other's changes.
@@ -77,7 +77,7 @@ def judge(
         elif name not in known_zones() or (row is not None and _is_current(row, release, begin)):
             continue
         record.append(KnownZone(name, release, own_offsets(name, begin, end)))
-    return Verdict(record=record, follow=follow, changed=frozenset(changed))
+    return ZoneDecision(record=record, follow=follow, changed=frozenset(changed))
 
 
 def _own(name: str, there: Offsets) -> Offsets | None:
@@ -99,7 +99,7 @@ def years_around(now: Instant) -> tuple[int, int]:
     return begin, end
 
 
-class Coming(NamedTuple):
+class ClockedJob(NamedTuple):
     """A job with its entry in the clock, read under the lock of its shard. Up to `settled` all that
     was due has its fate.
     """
@@ -109,7 +109,7 @@ class Coming(NamedTuple):
     settled: Instant
 
 
-def moved(coming: Coming, zone: str, before: Offsets | None, *, now: Instant) -> Change | None:
+def moved(coming: ClockedJob, zone: str, before: Offsets | None, *, now: Instant) -> Change | None:
     """What becomes of an entry that was worked out by the offsets `before`; None: it stays.
 
     It keeps the time that it stood for. If that has passed by the new offsets it is due at once, by

@@ -15,9 +15,14 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
+from onthedot.core.node_faults import NodeFault
 from onthedot.observe.tally import Tally
 
 _OUTCOMES: Final = ("succeeded", "failed", "retried", "cancelled", "lost")
+_REFUSALS: Final = (
+    *("request_line", "header_bytes", "header_count", "body_bytes", "not_http", "too_slow"),
+    *("unread", "pipelined", "memory", "connections", "connections_per_address", "cannot_accept"),
+)
 MEDIA_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -111,6 +116,7 @@ def _counted(tally: Tally) -> Iterable[Metric]:
         {name: tally.notices[name] for name in ("delivered", "put_off", "given_up")},
         "outcome",
     )
+    yield from _hindered(tally)
     buckets = [
         ("+Inf" if bound == float("inf") else f"{bound:g}", count)
         for bound, count in tally.lateness.cumulative()
@@ -121,10 +127,26 @@ def _counted(tally: Tally) -> Iterable[Metric]:
         buckets=buckets,
         sum_value=tally.lateness.sum_us / 1e6,
     )
+    yield _counter(
+        "store_went_back", "Rollbacks of the database that were noticed.", tally.went_back
+    )
     yield _counter("loop_failures", "Failed steps of loops.", tally.loop_failures, "loop")
     yield _counter("store_calls", "Calls of the store.", tally.calls, "verb")
     yield _counter("store_call_seconds", "What they took.", tally.call_seconds, "verb")
     yield _counter("store_calls_failed", "Those that failed.", tally.failed_calls, "verb")
+
+
+def _hindered(tally: Tally) -> Iterable[Metric]:
+    yield _counter(
+        *("node_faults", "Calls that this node could not make, by what it lacked."),
+        {str(fault): tally.node_faults[fault] for fault in NodeFault},
+        "fault",
+    )
+    yield _counter(
+        *("api_refused", "Connections and requests refused, by the limit they went over."),
+        {name: tally.refused[name] for name in _REFUSALS},
+        "reason",
+    )
 
 
 def _read(gauges: Gauges) -> Iterable[Metric]:

@@ -46,6 +46,8 @@ class Tally:
     `accounted`: occurrences that never became runs. `notices`: tries at delivering them, by what
     came of them. `calls`: of each verb of the store, how many
     and how many seconds they took; `failed_calls`: how many of them the store could not do.
+    `node_faults`: calls that this node could not make, by what it lacked.
+    `refused`: clients of the API, by the limit they went over.
     `unbalanced`: what the audit finds wrong, by kind of fault.
     """
 
@@ -60,10 +62,13 @@ class Tally:
     lost: int = 0
     stale: int = 0
     repeated: int = 0
+    node_faults: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
     notices: Counter[str] = field(default_factory=Counter)
     audited: int = 0
     rounds: int = 0
     unbalanced: Counter[str] = field(default_factory=Counter)
+    went_back: int = 0
     lateness: Lateness = field(default_factory=Lateness)
     loop_failures: Counter[str] = field(default_factory=Counter)
     calls: Counter[str] = field(default_factory=Counter)

@@ -11,8 +11,8 @@ from onthedot.core.instants import Instant, format_instant
 from onthedot.ids import job_id
 from onthedot.observe.events import log, warn
 from onthedot.observe.tally import Tally
-from onthedot.store.accounts import START, Part, Place, audit_all
 from onthedot.store.contract import Store
+from onthedot.usecases.audit_walk import START, WalkPart, WalkPosition, audit_all
 
 PART = 10_000
 PART_S = 30.0
@@ -31,7 +31,7 @@ class Auditor:
         self.tally = Tally()
         self._store = store
         self._clock = clock
-        self._place: Place = START
+        self._place: WalkPosition = START
         self._until: Instant = 0
         self._found: Counter[str] = Counter()
 
@@ -54,7 +54,7 @@ class Auditor:
         self._place = START
         return ROUND_S
 
-    def _tell(self, part: Part) -> None:
+    def _tell(self, part: WalkPart) -> None:
         for job, balance in list(part.faulty.items())[:NAMED_MAX]:
             first = balance.listed[0]
             warn(

@@ -13,9 +13,9 @@ from onthedot.core.states import Status
 from onthedot.errors import StoreError
 from onthedot.observe.events import warn
 from onthedot.observe.tally import Tally
-from onthedot.roles.holding import Held, Holding
+from onthedot.roles.held_runs import Held, HeldRuns
+from onthedot.roles.log_writer import LogWriter
 from onthedot.roles.membership import Membership
-from onthedot.roles.scribe import Scribe
 from onthedot.store.contract import Store
 
 GROUP_MAX = 2_000
@@ -30,10 +30,10 @@ class Finisher:
         store: Store,
         clock: Clock,
         member: Membership,
-        holding: Holding,
+        holding: HeldRuns,
         on_retry: Callable[[Instant], None],
     ) -> None:
-        self.scribe: Scribe | None = None
+        self.log_writer: LogWriter | None = None
         self.tally = Tally()
         self.on_failed: Callable[[], None] = lambda: None
         self.stale = 0
@@ -60,8 +60,8 @@ class Finisher:
         group = self._outcomes[:GROUP_MAX]
         if not group:
             return IDLE_S
-        if self.scribe is not None and self.scribe.pending:
-            await self.scribe.flush()
+        if self.log_writer is not None and self.log_writer.pending:
+            await self.log_writer.flush()
         await self._finish(group)
         del self._outcomes[: len(group)]
         self._holding.forget(_refs(group) - self._given_up)

@@ -59,7 +59,7 @@ class Janitor:
         gone = self._gone(alive)
         buried: list[int] = []
         if gone or any(node.beat_at < silent for node in alive):
-            buried = await self._store.nodes.bury(silent_before=silent, gone=gone, now=now)
+            buried = await self._store.nodes.declare_dead(silent_before=silent, gone=gone, now=now)
         for number in buried:
             warn("node.died", node=number, declared_by=self._member.number)
         if buried or before.keys() != self._heard.keys():

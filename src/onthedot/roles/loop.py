@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from onthedot.clock import Clock
-from onthedot.errors import NodeDead, StoreError
+from onthedot.errors import NodeDead, StoreError, StoreLost
 from onthedot.observe.events import log, warn
 
 BACKOFF_S_MIN = 0.05
@@ -56,8 +56,8 @@ class Loop:
         self._leave.set()
 
     async def run(self) -> None:
-        """Endless by design, until stopped. Only the node's death gets out: it ends all its
-        loops.
+        """Endless by design, until stopped. Only the node's death gets out, and that of its store:
+        they end all its loops.
         """
         while not self._stopping:
             # Cleared before the step: a hint that comes during it leads to another step at once.
@@ -69,6 +69,8 @@ class Loop:
         try:
             pause = await self._step()
         except NodeDead:
+            raise
+        except StoreLost:  # nothing will ever be written here again
             raise
         except Exception as error:  # noqa: BLE001  (one failed step must not end a role: say it, wait, go on)
             return self._back_off(error)

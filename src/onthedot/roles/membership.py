@@ -41,12 +41,13 @@ class Membership:
     """Made after joining; `joined_sent` is when the request to join was sent.
 
     `load` says how many attempts are under way and how many claimed runs wait, for the others
-    to see.
+    to see. `on_moved` is called when what was read from the store may not hold any more.
     """
 
     def __init__(self, store: Store, clock: Clock, *, number: int, joined_sent: float) -> None:
         self.number = number
         self.load: Callable[[], tuple[int, int]] = lambda: (0, 0)
+        self.on_moved: Callable[[], None] = lambda: None
         self.shards = shards_of(number, [number])
         self._store = store
         self._clock = clock
@@ -66,6 +67,9 @@ class Membership:
         except BaseException:
             self._answering_since = None
             raise
+        if beat.moved:
+            # At once: from this answer on the store accepts what is done from memory again.
+            self.on_moved()
         arrived = self._clock.monotonic()
         if self._answering_since is None or arrived - self._confirmed_sent > SILENCE_S:
             # It failed, or hung for longer than any beat should take: an outage like any other.

@@ -29,7 +29,7 @@ LEASE_US = 30 * SECOND
 
 
 @dataclass(frozen=True, slots=True)
-class Postbox:
+class NoticeDelivery:
     """How notices leave: `post` sends one, `secrets` sign it; none: it goes unsigned."""
 
     post: Post
@@ -38,7 +38,7 @@ class Postbox:
 
 class Notifier:
     def __init__(
-        self, store: Store, clock: Clock, chance: Chance, postbox: Postbox, installation: str
+        self, store: Store, clock: Clock, chance: Chance, postbox: NoticeDelivery, installation: str
     ) -> None:
         self.tally = Tally()
         self._store = store

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
 
 from onthedot.clock import Clock
-from onthedot.core.firing import AHEAD, GRAIN, Plan, claim_end, plan_firings, set_aside
-from onthedot.core.instants import MILLISECOND, SECOND, Instant
+from onthedot.core.firing import (
+    AHEAD,
+    GRAIN,
+    Plan,
+    claim_end,
+    planning,
+    set_aside,
+    silent_until,
+)
+from onthedot.core.instants import MILLISECOND, SECOND, Instant, format_instant
 from onthedot.core.model import CALLBACKS, Entry, Lanes, LeasedRun, Rule
 from onthedot.errors import StoreError, Taken
-from onthedot.observe.events import warn
+from onthedot.observe.events import log, warn
 from onthedot.observe.tally import Tally
 from onthedot.roles.loop import Loop
 from onthedot.roles.membership import Membership
+from onthedot.slices import others_first
 from onthedot.store.claims import Lessee, Peeked
 from onthedot.store.contract import Store
 
@@ -39,7 +48,7 @@ PROMOTE_MAX = 1_000
 RULES_MAX = 200_000
 
 
-class Hands(Protocol):
+class RunSink(Protocol):
     """Where claimed runs go: the worker of the same node, if it has one."""
 
     @property
@@ -49,7 +58,7 @@ class Hands(Protocol):
     def queue_seen(self, *, free: bool) -> None: ...
 
 
-class NoHands:
+class NoRunSink:
     """A node without a worker leaves every run unowned, for others."""
 
     lanes = CALLBACKS
@@ -64,10 +73,11 @@ class NoHands:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _Peek:
     """What a claim is made from, and when."""
 
     peeked: Peeked
+    rules: Mapping[int, Rule]
     now: Instant
     until: Instant
 
@@ -80,7 +90,7 @@ class Scheduler:
         store: Store,
         clock: Clock,
         member: Membership,
-        hands: Hands,
+        hands: RunSink,
         on_unowned: Callable[[Iterable[Instant]], None],
     ) -> None:
         self.loop = Loop("scheduler", self.step, clock)
@@ -93,6 +103,9 @@ class Scheduler:
         self._rules: dict[int, Rule] = {}
         self._taken = 0
         self._idle = False
+        self.horizon: Instant = 0
+        """Up to where anybody ever claimed, as far as this node knows."""
+        self._silent_until: Instant | None = None
         self.claimed_until: Instant = 0
         """Nothing that this node looks after was left unclaimed up to here."""
 
@@ -101,6 +114,7 @@ class Scheduler:
             return SCAN_S
         now = self._clock.now()
         until = claim_end(now)
+        self._notice_set_back(now)
         try:
             more = await self._claim_all(now, until)
         except Taken:
@@ -108,12 +122,45 @@ class Scheduler:
         if more:
             return 0.0
         self.claimed_until = until
+        self.horizon = max(until, self.horizon)
         return self._until_next_claim(until)
+
+    def forget(self) -> None:
+        """The store may know other rules under the same numbers. A claim under way keeps those that
+        it was planned by, and is refused.
+        """
+        self._rules = {}
 
     def _until_next_claim(self, claimed: Instant) -> float:
         """How long until there is more to claim; a clock that was set back must not stop us."""
         next_at = claimed + GRAIN - AHEAD + EARLY_US
         return min(SCAN_S, max(0.0, (next_at - self._clock.now()) / SECOND))
+
+    def _notice_set_back(self, now: Instant) -> None:
+        """Say it if the clock was set back: until it has caught up nothing is due, since all that
+        is has been claimed already.
+        """
+        silent = silent_until(self.horizon, now)
+        if silent is not None and self._silent_until is None:
+            seconds = (silent - now) / SECOND
+            warn("clock.went_back", seconds=f"{seconds:.1f}", until=format_instant(silent))
+        elif silent is None and self._silent_until is not None:
+            log("clock.caught_up")
+        self._silent_until = silent
+
+    @property
+    def silent_until(self) -> Instant | None:
+        """Until when nothing is fired, because the clock was set back."""
+        return silent_until(self.horizon, self._clock.now())
+
+    def problems(self) -> list[str]:
+        """What keeps anything from being fired although all is well."""
+        silent = self.silent_until
+        if silent is None:
+            return []
+        seconds = (silent - self._clock.now()) / SECOND
+        claimed = f"all that is due until {format_instant(silent)} was claimed already"
+        return [f"the clock was set back: {claimed}, nothing more is fired for {seconds:.0f} s"]
 
     def expect(self, at: Instant) -> None:
         """A hint: a waiting run comes up at this instant."""
@@ -157,20 +204,16 @@ class Scheduler:
         if peeked.free is not None:
             self._hands.queue_seen(free=peeked.free)
         if peeked.entries:
-            await self._learn(peeked.entries)
-            await self._claim(peeked.entries, _Reading(peeked, now, until))
+            rules = await self._learned(peeked.entries)
+            await self._claim(peeked.entries, _Peek(peeked, rules, now, until))
         return peeked
 
-    async def _claim(self, entries: Sequence[Entry], reading: _Reading) -> None:
+    async def _claim(self, entries: Sequence[Entry], reading: _Peek) -> None:
         """Fire these entries; a group that the store cannot take is halved, down to the culprit."""
-        plan = plan_firings(
-            entries,
-            reading.peeked.cuts,
-            self._rules,
-            now=reading.now,
-            until=reading.until,
-            source=reading.peeked.source,
-        )
+        peeked = reading.peeked
+        plan = Plan(reading.until, list(peeked.cuts), peeked.source, taken=list(entries))
+        for _ in planning(plan, reading.rules, now=reading.now):
+            await others_first()
         await asyncio.sleep(0)  # whatever has fallen due meanwhile starts first
         try:
             await self._carry_out(plan, reading.now)
@@ -180,7 +223,7 @@ class Scheduler:
             await self._narrow_down(entries, reading, error)
 
     async def _narrow_down(
-        self, entries: Sequence[Entry], reading: _Reading, error: Exception
+        self, entries: Sequence[Entry], reading: _Peek, error: Exception
     ) -> None:
         if len(entries) > 1:
             half = len(entries) // 2
@@ -233,13 +276,15 @@ class Scheduler:
     def _lessee(self, own: int) -> Lessee:
         return Lessee(self._member.number, own, self._hands.lanes)
 
-    async def _learn(self, entries: Sequence[Entry]) -> None:
+    async def _learned(self, entries: Sequence[Entry]) -> Mapping[int, Rule]:
         """Rules never change, so each is fetched once; the oldest make room."""
-        unknown = {entry.rule for entry in entries} - self._rules.keys()
+        rules = self._rules
+        unknown = {entry.rule for entry in entries} - rules.keys()
         if not unknown:
-            return
-        surplus = max(0, len(self._rules) + len(unknown) - RULES_MAX)
-        for oldest in list(islice(self._rules, surplus)):
-            del self._rules[oldest]
-        unknown = {entry.rule for entry in entries} - self._rules.keys()
-        self._rules.update(await self._store.clock.rules(sorted(unknown)))
+            return rules
+        surplus = max(0, len(rules) + len(unknown) - RULES_MAX)
+        for oldest in list(islice(rules, surplus)):
+            del rules[oldest]
+        unknown = {entry.rule for entry in entries} - rules.keys()
+        rules.update(await self._store.clock.rules(sorted(unknown)))
+        return rules

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
+from onthedot.core.killers import Killers
+
 DEADLY_MAX = 2
-"""Of a function that kills its runners: the call that is tried, and the next one. In the queue they
-can wait for as long as they like, here for 15 seconds."""
+"""Of a function that is set apart: the call that is made, and the next one. In the queue they can
+wait for as long as they like, here for 15 seconds."""
 
 
 class Suspects:
@@ -14,14 +16,14 @@ class Suspects:
 
     Since one is called at a time, all of them together hold one slot; those above the number of
     slots hold one each. When half as many of a function wait as there are slots, no more of its
-    runs are taken. Once it has killed a runner in which it was alone, it is deadly: its calls are
-    suspects from the beginning, and all but two of its runs stay in the queue or go back there, for
-    other workers or for later.
+    runs are taken. Once it is known as a killer, its calls are suspects from the beginning, and all
+    but two of its runs stay in the queue or go back there, for other workers or for later; of one
+    that does not end, all but its share of the processes for such.
     """
 
     def __init__(self, slots: int) -> None:
-        self.deadly: set[str] = set()
-        """Until a call of it ends by itself."""
+        self.killers = Killers()
+        self.deadly = self.killers.apart
         self.slotless = 0
         self._slots = slots
         self.calls: dict[object, str] = {}
@@ -53,6 +55,8 @@ class Suspects:
     def room(self, function: str) -> int:
         """How many more of its runs may be started."""
         most = DEADLY_MAX if function in self.deadly else max(DEADLY_MAX, self._slots // 2)
+        if function in self.killers.stuck:
+            most = max(DEADLY_MAX, min(self.killers.share(), self._slots))
         return max(0, most - self._counts[function])
 
     def crowded(self) -> set[str]:

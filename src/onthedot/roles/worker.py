@@ -12,13 +12,13 @@ from contextlib import AbstractContextManager
 
 from onthedot.clock import Clock
 from onthedot.core.instants import MILLISECOND, SECOND, Instant
-from onthedot.core.model import CALLBACKS, Handling, Lanes, LeasedRun
+from onthedot.core.model import CALLBACKS, ExecutionSpec, Lanes, LeasedRun
 from onthedot.errors import NodeDead, StoreError
 from onthedot.observe.events import warn
 from onthedot.observe.tally import Tally
 from onthedot.roles.attempt import Attempts
-from onthedot.roles.handlings import Handlings
-from onthedot.roles.holding import Holding, ref
+from onthedot.roles.execution_specs import ExecutionSpecs
+from onthedot.roles.held_runs import HeldRuns, ref
 from onthedot.roles.loop import Loop
 from onthedot.roles.membership import Membership
 from onthedot.store.contract import Store
@@ -42,7 +42,7 @@ class Worker:
         store: Store,
         clock: Clock,
         member: Membership,
-        holding: Holding,
+        holding: HeldRuns,
         attempts: Attempts,
         lanes: Lanes = CALLBACKS,
     ) -> None:
@@ -56,7 +56,7 @@ class Worker:
         self._member = member
         self._holding = holding
         self._attempts = attempts
-        self._handlings = Handlings(store)
+        self._handlings = ExecutionSpecs(store)
         self._suspects = holding.suspects
         self._lanes = lanes
         attempts.on_room = self._has_room
@@ -81,11 +81,19 @@ class Worker:
 
     def claiming(self, most: int) -> AbstractContextManager[int]:
         """Around a claim of at most so many runs, until they are accepted. Gives how many of them
-        may be leased to us: none while others queue already.
+        may be leased to us: few while others queue already, so that what is due now is on time
+        beside a backlog, and the rest takes its turn in the queue.
         """
-        if self._draining or (self._backlog and self._holding.free_slots <= 0):
+        if self._draining:
             most = 0
-        return self._holding.claiming(min(most, self._holding.room()))
+        crowded = self._backlog and self._holding.free_slots <= 0
+        room = self._holding.room_on_time() if crowded else self._holding.room()
+        return self._holding.claiming(min(most, room))
+
+    def leave_to_others(self, run: LeasedRun) -> None:
+        """Give a waiting run back, for another node."""
+        self._for_others.append(run)
+        self.loop.nudge()
 
     def accept(self, runs: Sequence[LeasedRun]) -> None:
         """Take over runs that are leased to this node."""
@@ -152,7 +160,8 @@ class Worker:
         await self._attempts.wait(grace_s)
         stopped = await self._attempts.stop()
         await self._write_down()
-        await self._give_back(stopped)
+        # Calls that could not be made wait for another try.
+        await self._give_back([*stopped, *self._holding.take_all_waiting()])
 
     async def _write_down(self) -> None:
         """What the runs that we give back have said: whoever takes them next may need it."""
@@ -168,16 +177,20 @@ class Worker:
             return
         limit = min(self._holding.free_slots, START_MAX)
         suspects = self._suspects if self._suspects else None
-        for _, run, handling, checkpoint in self._holding.take_due(self._clock.now(), limit):
-            if handling is None:
+        for _, run, execution, checkpoint in self._holding.take_due(self._clock.now(), limit):
+            if execution is None:
                 # Its job was deleted and even the version forgotten while the run came to us.
                 self._attempts.end_unstarted(run, "job deleted")
-            elif suspects is not None and not suspects.room(handling.handler):
+            elif suspects is not None and not suspects.room(execution.handler):
                 self._holding.accept([run])
                 self._for_others.append(run)
                 self.loop.nudge()
             else:
-                self._attempts.start(run, handling, checkpoint)
+                self._attempts.start(run, execution, checkpoint)
+
+    def forget(self) -> None:
+        """The store may know other jobs under the same numbers."""
+        self._handlings.forget()
 
     async def _load_handlings(self) -> None:
         """Before their instant, so that a start waits for no store. More may come meanwhile."""
@@ -188,15 +201,15 @@ class Worker:
     def _make_ready(self) -> None:
         """Let those be started of whose job we know how."""
         ready, self._fresh = self._handlings.match(self._fresh)
-        self._for_others += [each.run for each in ready if not self._has(each.handling)]
-        self._holding.ready([each for each in ready if self._has(each.handling)])
+        self._for_others += [each.run for each in ready if not self._has(each.execution)]
+        self._holding.ready([each for each in ready if self._has(each.execution)])
         self.starting.nudge()
 
-    def _has(self, handling: Handling | None) -> bool:
+    def _has(self, execution: ExecutionSpec | None) -> bool:
         """An edit may have given a queued run to a function that is not here."""
-        if handling is None or not handling.handler:
+        if execution is None or not execution.handler:
             return True
-        return handling.handler in self._lanes.functions
+        return execution.handler in self._lanes.functions
 
     async def _leave_some_to_others(self) -> None:
         """They go back into the lane of their function, for a worker that has it and has room."""

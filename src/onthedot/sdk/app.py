@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import inspect
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from datetime import datetime, timedelta
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, get_type_hints, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, get_type_hints, overload
 
 import msgspec
 
 from onthedot.errors import Invalid
 from onthedot.sdk import enqueueing
 from onthedot.sdk.background import BACKGROUND
-from onthedot.sdk.client import Client, Jobs
+from onthedot.sdk.client import Client, JobsClient
 from onthedot.sdk.context import Context
 from onthedot.sdk.isolation import isolation_of
 from onthedot.sdk.spelling import said, spelled
@@ -36,7 +37,7 @@ class App:
         self._name = name
         self.functions: dict[str, Function[Any, Any]] = {}
         self._given = (server, api_key)
-        self._bound: Jobs | None = None
+        self._bound: JobsClient | None = None
 
     @property
     def name(self) -> str:
@@ -54,11 +55,11 @@ class App:
         return self.jobs.client
 
     @property
-    def jobs(self) -> Jobs:
+    def jobs(self) -> JobsClient:
         return self._bound or self._remote
 
     @contextmanager
-    def bound_to(self, jobs: Jobs) -> Iterator[None]:
+    def bound_to(self, jobs: JobsClient) -> Iterator[None]:
         """Meanwhile functions are enqueued there."""
         before, self._bound = self._bound, jobs
         try:
@@ -67,8 +68,8 @@ class App:
             self._bound = before
 
     @cached_property
-    def _remote(self) -> Jobs:
-        return Jobs(Client(*self._given))
+    def _remote(self) -> JobsClient:
+        return JobsClient(Client(*self._given))
 
     def node(self, **settings: Any) -> AbstractAsyncContextManager[Embedded]:
         """A node within this program: `async with app.node(database="sqlite:///shop.db"):`.
@@ -76,9 +77,9 @@ class App:
         Meanwhile the functions run here, on this loop and in its threads, and are enqueued without
         a detour. `settings` are those of a server; without the role `api` it listens nowhere.
         """
-        from onthedot.sdk.embedding import embedded  # it brings a whole server
-
-        return embedded(self, settings)
+        # By name: it brings a whole server, which is built on top of this package.
+        embedded = importlib.import_module("onthedot.embedded.node").embedded
+        return cast("AbstractAsyncContextManager[Embedded]", embedded(self, settings))
 
     @overload
     def job(self, function: Callable[P, R], /) -> Function[P, R]: ...

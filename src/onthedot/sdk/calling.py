@@ -26,9 +26,9 @@ _FRAMES_MAX = 30
 _GAP = "\n  …\n"
 
 
-class Answer(NamedTuple):
-    """What a call came to; `error` None: it succeeded. `retry_after_us` is the function's own wish,
-    in the place of the job's backoff.
+class CallResult(NamedTuple):
+    """What a call came to; `error` None: it succeeded. `retry_after_us`: the delay that the
+    function asks for, in place of the job's backoff.
     """
 
     error: str | None = None
@@ -37,10 +37,10 @@ class Answer(NamedTuple):
     retry_after_us: int | None = None
 
 
-NOTHING = Answer()
+NOTHING = CallResult()
 
 
-async def call(function: Function[Any, Any], payload: str, context: Context) -> Answer:
+async def call(function: Function[Any, Any], payload: str, context: Context) -> CallResult:
     """Call it: a coroutine on this loop, a function in a thread of the loop's executor. Whatever it
     raises is an answer; only a cancellation is passed on. What it says is in the context's notes,
     all of it once this has returned.
@@ -48,7 +48,7 @@ async def call(function: Function[Any, Any], payload: str, context: Context) -> 
     try:
         bound = function.bound(payload, context)
     except OnthedotError as error:
-        return Answer(error=str(error), retryable=False)
+        return CallResult(error=str(error), retryable=False)
     speaker = SPEAKER.set(context.notes)
     try:
         result = await (bound() if function.is_coroutine else _outcome_in_thread(bound))
@@ -68,10 +68,12 @@ async def _outcome_in_thread(bound: Callable[[], Any]) -> Any:
 
 
 def _in_thread(bound: Callable[[], Any]) -> Any:
-    """A future cannot carry StopIteration, and would carry SystemExit out of the loop."""
+    """A future cannot carry StopIteration, and would carry SystemExit out of the loop; and whoever
+    is thrown GeneratorExit may not wait for anything.
+    """
     try:
         return bound()
-    except (StopIteration, SystemExit, KeyboardInterrupt) as error:
+    except (StopIteration, SystemExit, KeyboardInterrupt, GeneratorExit) as error:
         raise _Carried(error) from None
 
 
@@ -81,7 +83,7 @@ class _Carried(Exception):
         self.error = error
 
 
-def returned(result: Any) -> Answer:
+def returned(result: Any) -> CallResult:
     """A result is kept whole or not at all: half a JSON text is of no use to anybody, and another
     attempt would return the same.
     """
@@ -91,24 +93,24 @@ def returned(result: Any) -> Answer:
         text = msgspec.json.encode(result)
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
         what = f"the function ended, but its result cannot be kept as JSON: {error}"
-        return Answer(error=what, retryable=False)
+        return CallResult(error=what, retryable=False)
     if len(text) > VALUE_BYTES_MAX:
         what = (
             f"the function ended, but its result is too long: {len(text):,} bytes of JSON, and "
             f"{VALUE_BYTES_MAX:,} can be kept; store it elsewhere and return where it is"
         )
-        return Answer(error=what, retryable=False)
-    return Answer(output=text.decode())
+        return CallResult(error=what, retryable=False)
+    return CallResult(output=text.decode())
 
 
-def raised(error: BaseException) -> Answer:
+def raised(error: BaseException) -> CallResult:
     if isinstance(error, _Carried):
         error = error.error
     if isinstance(error, Fail):
-        return Answer(error=str(error), retryable=False)
+        return CallResult(error=_message(error), retryable=False)
     if isinstance(error, Retry):
-        return Answer(error=str(error), retry_after_us=error.after_us)
-    return Answer(error=in_words(error))
+        return CallResult(error=_message(error), retry_after_us=error.after_us)
+    return CallResult(error=in_words(error))
 
 
 def in_words(error: BaseException) -> str:
@@ -118,9 +120,9 @@ def in_words(error: BaseException) -> str:
     head = _cut(f"{type(error).__name__}: {_message(error)}".rstrip(": "), _MESSAGE_MAX)
     told = traceback.TracebackException.from_exception(error, limit=-_FRAMES_MAX)
     _leave_out_ours(told)
-    trace = "".join(told.format(chain=True)).rstrip()
+    trace = storable("".join(told.format(chain=True)).rstrip())
     room = ERROR_BYTES_MAX - len(head.encode()) - 1
-    raw = trace.encode("utf-8", "replace")
+    raw = trace.encode()
     if len(raw) > room:
         kept = room - len(_GAP.encode())
         first, last = raw[: kept // 4], raw[-(kept - kept // 4) :]
@@ -130,13 +132,20 @@ def in_words(error: BaseException) -> str:
 
 def _message(error: BaseException) -> str:
     try:
-        return str(error)
+        return storable(str(error))
     except Exception:  # noqa: BLE001  (a class of the user's may fail to say what it is)
         return "(it cannot say what it is)"
 
 
 def _cut(text: str, most: int) -> str:
-    return text if len(text.encode("utf-8", "replace")) <= most else text[: most // 4] + " …"
+    return text if len(text.encode()) <= most else text[: most // 4] + " …"
+
+
+def storable(text: str) -> str:
+    """With lone surrogates, such as Python has for odd bytes in the names of files, escaped: UTF-8
+    cannot have them.
+    """
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _leave_out_ours(told: traceback.TracebackException) -> None:

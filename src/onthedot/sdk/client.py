@@ -13,15 +13,15 @@ import msgspec
 from onthedot import config
 from onthedot.errors import NotFound, OnthedotError
 from onthedot.sdk.spelling import spelled
-from onthedot.sdk.transport import Asked, HttpTransport, Transport
+from onthedot.sdk.transport import HttpTransport, Transport, TransportRequest
 from onthedot.wire import (
     DeadLetterDetail,
     DeadLetterList,
     DeadLetterOut,
+    DeadLettersDismissed,
+    DeadLettersRedriven,
     JobList,
     JobOut,
-    LettersDismissed,
-    LettersRedriven,
     RunCancelled,
     RunCreated,
     RunDetail,
@@ -87,7 +87,7 @@ class Client:
 
         return BlockingClient(self)
 
-    # Jobs
+    # JobsClient
 
     async def create_job(
         self, name: str, *, idempotency_key: str | None = None, **fields: Any
@@ -183,7 +183,7 @@ class Client:
         path, runs = _path("jobs", job_id, "dead-letters", "redrive"), list[RunRedriven]()
         more = True
         while more:  # bounded: each answer has fewer left
-            answer = await self._ask("POST", path, LettersRedriven)
+            answer = await self._ask("POST", path, DeadLettersRedriven)
             runs += answer.runs
             more = answer.more
         return runs
@@ -192,7 +192,7 @@ class Client:
         """Let go of every dead letter of a job; how many there were."""
         path, count, more = _path("jobs", job_id, "dead-letters"), 0, True
         while more:  # bounded: each answer has fewer left
-            answer = await self._ask("DELETE", path, LettersDismissed)
+            answer = await self._ask("DELETE", path, DeadLettersDismissed)
             count += answer.dismissed
             more = answer.more
         return count
@@ -256,14 +256,14 @@ class Client:
     async def _send(self, method: Method, path: str, body: Any = None, **more: Any) -> bytes:
         headers = {"Idempotency-Key": more["key"]} if more.get("key") else {}
         content = None if body is None else msgspec.json.encode(body)
-        asked = Asked(method, f"/v1{path}", more.get("query") or {}, content, headers)
+        asked = TransportRequest(method, f"/v1{path}", more.get("query") or {}, content, headers)
         status, text = await self._transport.send(asked)
         if not 200 <= status < 300:
             raise refusal(self._transport.server, status, text)
         return text
 
 
-class Jobs:
+class JobsClient:
     """The jobs of an app by their keys: each is looked up once. `loop`: on which they are enqueued,
     where it is one of this program's.
     """

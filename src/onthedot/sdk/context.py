@@ -6,14 +6,11 @@ import logging
 import math
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 from onthedot.core.instants import DAY, SECOND
 from onthedot.errors import Invalid
-from onthedot.sdk.notes import Notes
-
-if TYPE_CHECKING:
-    from onthedot.sdk.transaction import Transaction
+from onthedot.sdk.notes import CallNotes
 
 AFTER_S_MAX = 365 * DAY / SECOND
 
@@ -32,6 +29,15 @@ class Fail(Exception):
     """Raised by `ctx.fail`: no further attempt would succeed."""
 
 
+class RunTransaction(Protocol):
+    """The transaction of an exactly-once run. `committed`: the run is completed."""
+
+    committed: bool
+
+    async def __aenter__(self) -> Any: ...
+    async def __aexit__(self, *raised: Any) -> None: ...
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
 class Context:
     """The run that a function is called for. `run_id` is the same for every attempt: use it as an
@@ -43,8 +49,8 @@ class Context:
     attempt: int
     scheduled_us: int
     deadline_us: int | None = None
-    notes: Notes = field(default_factory=Notes, repr=False)
-    stake: Transaction | None = field(default=None, repr=False)
+    notes: CallNotes = field(default_factory=CallNotes, repr=False)
+    run_transaction: RunTransaction | None = field(default=None, repr=False)
     halted: bool = field(default=False, repr=False)
 
     @property
@@ -84,16 +90,16 @@ class Context:
         """What was last given to `checkpoint`, by this attempt or an earlier one; else None."""
         return self.notes.last_checkpoint
 
-    def transaction(self) -> Transaction:
+    def transaction(self) -> RunTransaction:
         """`async with ctx.transaction() as connection`: what is written through it and the
         completion of this run are committed together, once. For jobs with `exactly_once`.
         """
-        if self.stake is None:
+        if self.run_transaction is None:
             raise Invalid(
                 "this run has no transaction",
                 hint="Declare the job with guarantee='exactly_once', and run it with --app.",
             )
-        return self.stake
+        return self.run_transaction
 
     def retry(
         self,

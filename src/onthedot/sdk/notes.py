@@ -29,7 +29,7 @@ _LOCK = threading.Lock()
 """One for all of them: it is held for a moment, and one for each call would cost every call."""
 
 
-class News(NamedTuple):
+class CallUpdate(NamedTuple):
     """What has been said since the last time."""
 
     lines: list[Line]
@@ -37,7 +37,7 @@ class News(NamedTuple):
     checkpoint: str | None
 
 
-class Notes:
+class CallNotes:
     """`on_news` is called, from whichever thread, when there is something to `take` again.
 
     Most calls say nothing, and are over within microseconds: what it takes to keep words is made
@@ -113,12 +113,12 @@ class Notes:
         """One of its own, so that nothing a program sets up for its logging concerns it."""
         if self._logger is None:
             self._logger = logging.Logger("run", logging.DEBUG)  # noqa: LOG001  (it is to have no parent)
-            self._logger.addHandler(_Handler(self))
+            self._logger.addHandler(_NotesHandler(self))
         return self._logger
 
     # What is done with it
 
-    def take(self) -> News | None:
+    def take(self) -> CallUpdate | None:
         """What is new; None if nothing is."""
         if not self._news and self._words is None:
             return None
@@ -129,7 +129,7 @@ class Notes:
             checkpoint, self._checkpoint = self._checkpoint, None
         if not lines and progress is None and checkpoint is None:
             return None
-        return News(lines, progress, checkpoint)
+        return CallUpdate(lines, progress, checkpoint)
 
     def close(self) -> None:
         """The call is over: what has no line end is a line, and after the cut comes the end."""
@@ -199,8 +199,8 @@ class _Words:
         self._tail.clear()
 
 
-class _Handler(logging.Handler):
-    def __init__(self, notes: Notes) -> None:
+class _NotesHandler(logging.Handler):
+    def __init__(self, notes: CallNotes) -> None:
         super().__init__()
         self._notes = notes
 

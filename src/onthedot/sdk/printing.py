@@ -8,9 +8,9 @@ import sys
 from contextvars import ContextVar
 from typing import Any, TextIO
 
-from onthedot.sdk.notes import Notes
+from onthedot.sdk.notes import CallNotes
 
-SPEAKER: ContextVar[Notes | None] = ContextVar("SPEAKER", default=None)
+SPEAKER: ContextVar[CallNotes | None] = ContextVar("SPEAKER", default=None)
 """The notes of the call that is under way here. Tasks inherit it, and the threads of a runner."""
 
 
@@ -27,7 +27,7 @@ def capture_logging() -> None:
     """
     root = logging.getLogger()
     if not root.handlers:
-        root.addHandler(_Handler())
+        root.addHandler(_PrintHandler())
         if root.level == logging.WARNING:
             root.setLevel(logging.INFO)
 
@@ -57,7 +57,7 @@ class _Stream(io.TextIOBase):
         return self._real.fileno()
 
 
-class _Handler(logging.Handler):
+class _PrintHandler(logging.Handler):
     def __init__(self) -> None:
         super().__init__()
         self.setFormatter(logging.Formatter("%(name)s: %(message)s"))

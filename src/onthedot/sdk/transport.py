@@ -17,7 +17,7 @@ Message = MutableMapping[str, Any]
 Asgi = Callable[[Any, Any, Any], Awaitable[None]]
 
 
-class Asked(NamedTuple):
+class TransportRequest(NamedTuple):
     """One request. `body` is JSON, None if there is none."""
 
     method: str
@@ -27,7 +27,7 @@ class Asked(NamedTuple):
     headers: Mapping[str, str] = {}
 
 
-class Answered(NamedTuple):
+class TransportResponse(NamedTuple):
     status: int
     body: bytes
 
@@ -38,7 +38,7 @@ class Transport(Protocol):
         """Who answers, for messages."""
         ...
 
-    async def send(self, asked: Asked) -> Answered: ...
+    async def send(self, asked: TransportRequest) -> TransportResponse: ...
     async def close(self) -> None: ...
 
 
@@ -53,7 +53,7 @@ class HttpTransport:
     def keep(self) -> None:
         self._session = self._open()
 
-    async def send(self, asked: Asked) -> Answered:
+    async def send(self, asked: TransportRequest) -> TransportResponse:
         if self._session is not None:
             return await self._exchange(self._session, asked)
         async with self._open() as session:
@@ -68,7 +68,9 @@ class HttpTransport:
         timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
         return aiohttp.ClientSession(timeout=timeout, headers=self._headers)
 
-    async def _exchange(self, session: aiohttp.ClientSession, asked: Asked) -> Answered:
+    async def _exchange(
+        self, session: aiohttp.ClientSession, asked: TransportRequest
+    ) -> TransportResponse:
         headers = dict(asked.headers)
         if asked.body is not None:
             headers["Content-Type"] = "application/json"
@@ -83,7 +85,7 @@ class HttpTransport:
                 headers=headers,
                 allow_redirects=False,
             ) as response:
-                return Answered(response.status, await response.read())
+                return TransportResponse(response.status, await response.read())
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise OnthedotError(
                 f"{self.server} does not answer: {type(error).__name__}: {error}",
@@ -102,7 +104,7 @@ class LocalTransport:
         self._application = application
         self._loop = loop
 
-    async def send(self, asked: Asked) -> Answered:
+    async def send(self, asked: TransportRequest) -> TransportResponse:
         work = call_asgi(self._application, asked)
         if self._loop is None or self._loop is asyncio.get_running_loop():
             return await work
@@ -112,7 +114,7 @@ class LocalTransport:
         return
 
 
-async def call_asgi(application: Asgi, asked: Asked) -> Answered:
+async def call_asgi(application: Asgi, asked: TransportRequest) -> TransportResponse:
     """One request of an ASGI application, on this loop."""
     headers = {"host": "localhost", **asked.headers}
     scope = {
@@ -143,4 +145,4 @@ async def call_asgi(application: Asgi, asked: Asked) -> Answered:
             parts.append(message.get("body", b""))
 
     await application(scope, receive, send)
-    return Answered(status, b"".join(parts))
+    return TransportResponse(status, b"".join(parts))

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
 from onthedot.core import editing
-from onthedot.core.editing import Change, Standing
+from onthedot.core.editing import Change, CurrentJob
 from onthedot.core.instants import Instant
 from onthedot.core.model import Job, NamedCalendar
 from onthedot.core.schedules import Calendar
 from onthedot.core.schedules.spec import calendar_from, calendar_spec
-from onthedot.errors import NotFound
-
-if TYPE_CHECKING:
-    from onthedot.store.contract import Store
 
 NAMED_MAX: Final = 10
 """So many jobs are named by a refusal."""
-
-GROUP_MAX: Final = 50
-"""So many jobs take a calendar over in one transaction: claims of their shards wait for it."""
 
 
 class CalendarView(NamedTuple):
@@ -58,13 +50,14 @@ class Behind(NamedTuple):
         job, name, version, rules = row
         return cls(job, NamedCalendar(name, version, _calendar(rules)))
 
-    def decide(self, standing: Standing) -> Change | None:
+    def decide(self, current: CurrentJob) -> Change | None:
         """The job with the calendar as it is now; None if it has that, or another one."""
-        definition = standing.job.definition
+        definition = current.job.definition
         mine, now = definition.calendar, self.calendar
         if mine is None or mine.name != now.name or mine.version >= now.version:
             return None
-        return editing.edit(standing, definition._replace(calendar=now))
+        # The calendar has changed already: a job that cannot follow it exactly follows it still.
+        return editing.edit(current, definition._replace(calendar=now), exact=False)
 
 
 class CalendarVerbs(Protocol):
@@ -99,26 +92,6 @@ class CalendarVerbs(Protocol):
     async def delete(self, name: str, *, expected: int | None = None) -> None:
         """Forget it. Raises NotFound, VersionConflict, or CalendarInUse while jobs follow it."""
         ...
-
-
-async def named(store: Store, name: object) -> NamedCalendar | None:
-    """The calendar of this name, if a request has one at all and there is one so called."""
-    if not isinstance(name, str):
-        return None
-    with suppress(NotFound):
-        return (await store.calendars.get(name)).named
-    return None
-
-
-async def take_over(store: Store, *, now: Instant) -> tuple[int, bool]:
-    """Let jobs that are behind take their calendars over, a group of them; how many have, and
-    whether there are more.
-    """
-    behind = await store.calendars.behind(limit=GROUP_MAX)
-    if not behind:
-        return 0, False
-    made = await store.jobs.remake({each.job: each.decide for each in behind}, now=now)
-    return len(made), len(behind) == GROUP_MAX and bool(made)
 
 
 def rules_text(calendar: Calendar) -> str:

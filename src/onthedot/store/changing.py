@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from onthedot.core.editing import Change, Standing
+from onthedot.core.editing import Change, CurrentJob
 
 
 class Unchanged(Exception):
@@ -12,10 +12,10 @@ class Unchanged(Exception):
 
 
 def unless_unchanged(
-    decide: Callable[[Standing], Change | None],
-) -> Callable[[Standing], Change]:
-    def decided(standing: Standing) -> Change:
-        change = decide(standing)
+    decide: Callable[[CurrentJob], Change | None],
+) -> Callable[[CurrentJob], Change]:
+    def decided(current: CurrentJob) -> Change:
+        change = decide(current)
         if change is None:
             raise Unchanged
         return change

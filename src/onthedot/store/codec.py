@@ -15,10 +15,10 @@ import msgspec
 from onthedot.core.instants import HOUR, MINUTE, SECOND
 from onthedot.core.model import (
     Backoff,
-    Catching,
+    CatchUpLimits,
     Definition,
+    ExecutionSpec,
     Guarantee,
-    Handling,
     NamedCalendar,
     Once,
     Rule,
@@ -62,7 +62,7 @@ _UNSAID: Mapping[str, Any] = MappingProxyType(
         "max_runs": None,
         "last_at": None,
         "shift": Shift(spread_us=0, jitter_us=0),
-        "catching": Catching(age_us=None, most=1_000, rate=50),
+        "catching": CatchUpLimits(age_us=None, most=1_000, rate=50),
         "calendar": None,
         "calendar_roll": "skip",
     }
@@ -107,7 +107,7 @@ def definition_from(text: str, payload: str) -> Definition:
     values["backoff"] = Backoff(*values["backoff"])
     values["tags"] = tuple(values["tags"])
     values["shift"] = Shift(*values["shift"])
-    values["catching"] = Catching(*values["catching"])
+    values["catching"] = CatchUpLimits(*values["catching"])
     if values["calendar"] is not None:
         spec = values["calendar"]
         values["calendar"] = NamedCalendar(spec["name"], spec["version"], calendar_from(spec))
@@ -128,9 +128,9 @@ class _Handling(msgspec.Struct):
 _HANDLING = msgspec.json.Decoder(_Handling)
 
 
-def handling_from(text: str, payload: str) -> Handling:
+def execution_spec_from(text: str, payload: str) -> ExecutionSpec:
     read = _HANDLING.decode(text)
-    return Handling(
+    return ExecutionSpec(
         *(read.handler_url, read.handler, payload, read.timeout_us, read.retries),
         *(read.backoff, read.guarantee),
     )
@@ -167,7 +167,7 @@ def rule_from(text: str) -> Rule:
     end = values.pop("end", None)
     values["schedule"] = schedule if end is None else Within(schedule, end=end)
     values["shift"] = Shift(*values["shift"]) if "shift" in values else None
-    values["catching"] = Catching(*values.get("catching", _UNSAID["catching"]))
+    values["catching"] = CatchUpLimits(*values.get("catching", _UNSAID["catching"]))
     return Rule(**values)
 
 

@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from onthedot.core.editing import Change, Standing
+from onthedot.core.editing import Change, CurrentJob
 from onthedot.core.firing import Plan, VersionRef
 from onthedot.core.instants import Instant
 from onthedot.core.model import (
     Definition,
-    Handling,
+    ExecutionSpec,
     Job,
     Lanes,
     LeasedRun,
@@ -29,19 +29,18 @@ from onthedot.core.model import (
 from onthedot.store.calendars import CalendarVerbs
 from onthedot.store.claims import Finished, Lessee, Peeked, Promoted
 from onthedot.store.contract_time import AuditVerbs, BackfillVerbs
-from onthedot.store.failures import LetterVerbs, OutboxVerbs
+from onthedot.store.contract_upkeep import UpkeepVerbs
+from onthedot.store.failures import DeadLetterVerbs, OutboxVerbs
 from onthedot.store.notes import NoteVerbs
 from onthedot.store.transactions import Statement, Table
 from onthedot.store.values import (
     IDLE,
-    Asked,
     Backlog,
-    Beat,
     CancelVerdict,
-    Costs,
-    Gone,
+    Created,
+    EnqueueRequest,
+    Heartbeat,
     Load,
-    Made,
     NodeFacts,
     NodeView,
     Overview,
@@ -51,6 +50,7 @@ from onthedot.store.values import (
     RunView,
     Signal,
     Totals,
+    Undeclared,
 )
 from onthedot.store.zones import ZoneVerbs
 
@@ -75,8 +75,11 @@ class ClockVerbs(Protocol):
         The lessee's share of `plan.runs`, in order of `at`, is made already leased to it, and
         returned; the rest are made unowned, and so is all that is started at most once.
         `plan.later` waits. Raises Taken, and changes nothing, if an entry is gone or a cut has come
-        that the plan did not know.
-        """
+        that the plan did not know."""
+        ...
+
+    async def horizon(self) -> Instant:
+        """Up to where any shard was ever claimed, whatever the clock says now."""
         ...
 
     async def rules(self, ids: Sequence[int]) -> dict[int, Rule]:
@@ -89,26 +92,24 @@ class JobVerbs(Protocol):
 
     async def create(
         self, definition: Definition, *, now: Instant, receipt: Receipt | None = None
-    ) -> Made:
+    ) -> Created:
         """A new job, by `core.editing.create`, with its first entry or waiting run.
 
         Raises KeyTaken if a job of the namespace has this key. A repeated receipt changes
         nothing and returns the kept answer; the same key with another fingerprint raises
-        IdempotencyMismatch.
-        """
+        IdempotencyMismatch."""
         ...
 
     async def create_many(self, definitions: Sequence[Definition], *, now: Instant) -> list[int]:
         """Many new jobs, all or none, each as `create` makes it; returns their numbers.
 
-        Raises KeyTaken if any of their keys is taken.
-        """
+        Raises KeyTaken if any of their keys is taken."""
         ...
 
     async def change(
         self,
         job: int,
-        decide: Callable[[Standing], Change],
+        decide: Callable[[CurrentJob], Change],
         *,
         now: Instant,
         expected: int | None = None,
@@ -123,7 +124,7 @@ class JobVerbs(Protocol):
         ...
 
     async def remake(
-        self, jobs: Mapping[int, Callable[[Standing], Change | None]], *, now: Instant
+        self, jobs: Mapping[int, Callable[[CurrentJob], Change | None]], *, now: Instant
     ) -> list[Job]:
         """Edit many in one transaction, each as `change` does; returns their new versions. One that
         is gone, or whose decision is None, is passed over."""
@@ -151,11 +152,13 @@ class JobVerbs(Protocol):
         """Jobs that the code of their app declares no longer, newest first."""
         ...
 
-    async def gone(self, job: int) -> Gone | None:
+    async def gone(self, job: int) -> Undeclared | None:
         """Since when no code declares this job any more; None if it does, or never did."""
         ...
 
-    async def handlings(self, refs: Sequence[VersionRef]) -> Mapping[VersionRef, Handling]:
+    async def execution_specs(
+        self, refs: Sequence[VersionRef]
+    ) -> Mapping[VersionRef, ExecutionSpec]:
         """How to execute these versions, superseded ones included; what is gone is left out."""
         ...
 
@@ -171,7 +174,7 @@ class RunVerbs(Protocol):
         payload: str | None,
         now: Instant,
         receipt: Receipt | None = None,
-    ) -> Made:
+    ) -> Created:
         """A run that is no occurrence: unowned if due, else waiting. Works while the job is paused.
 
         Its number is `now` with a free tie-breaker. Raises NotFound; receipts as in create.
@@ -179,8 +182,13 @@ class RunVerbs(Protocol):
         ...
 
     async def enqueue_many(
-        self, job: int, asked: Sequence[Asked], *, now: Instant, receipt: Receipt | None = None
-    ) -> Made:
+        self,
+        job: int,
+        asked: Sequence[EnqueueRequest],
+        *,
+        now: Instant,
+        receipt: Receipt | None = None,
+    ) -> Created:
         """Many runs, all or none, each as `enqueue` makes it. Their numbers rise in the order in
         which they were asked for.
         """
@@ -270,7 +278,7 @@ class RunVerbs(Protocol):
         ...
 
     async def signals(self, node: int) -> list[Signal]:
-        """The wishes for runs that this node holds. They stay until the run leaves the node."""
+        """Requests to cancel runs that this node holds. They stay until the run leaves the node."""
         ...
 
 
@@ -281,11 +289,11 @@ class NodeVerbs(Protocol):
         """A new node; its number is higher than every earlier one."""
         ...
 
-    async def beat(self, node: int, *, now: Instant, load: Load = IDLE) -> Beat:
+    async def beat(self, node: int, *, now: Instant, load: Load = IDLE) -> Heartbeat:
         """Prolong the lease and remember the load, or raise NodeDead."""
         ...
 
-    async def bury(
+    async def declare_dead(
         self, *, silent_before: Instant, gone: Sequence[int] = (), now: Instant
     ) -> list[int]:
         """Declare dead the nodes last heard of before `silent_before`, and those known to be
@@ -343,33 +351,6 @@ class LedgerVerbs(Protocol):
         ...
 
 
-class UpkeepVerbs(Protocol):
-    """The janitor's verbs, and those of starting and stopping."""
-
-    async def prune(self, *, before: Instant, keys_before: Instant, limit: int) -> int:
-        """Forget up to `limit` old things: history finished, versions ended and nodes dead before
-        `before`, logs and checkpoints of runs that are over, idempotency keys used before
-        `keys_before`, one-off jobs whose run is over and forgotten, notices given up. Dead letters
-        stay, and the one-off jobs that have some. Returns how many went; call until 0."""
-        ...
-
-    async def prepare(self, *, now: Instant) -> None:
-        """Make ready for the coming days, so that no verb has to wait for it."""
-        ...
-
-    async def installation(self) -> str:
-        """The random id of this installation, part of every public run id."""
-        ...
-
-    async def costs(self) -> Costs | None:
-        """What was written so far; None if the store does not count."""
-        ...
-
-    async def close(self) -> None:
-        """Finish what was asked for, then let go of every resource."""
-        ...
-
-
 class Store(Protocol):
     @property
     def clock(self) -> ClockVerbs: ...
@@ -378,7 +359,7 @@ class Store(Protocol):
     @property
     def runs(self) -> RunVerbs: ...
     @property
-    def letters(self) -> LetterVerbs: ...
+    def dead_letters(self) -> DeadLetterVerbs: ...
     @property
     def outbox(self) -> OutboxVerbs: ...
     @property

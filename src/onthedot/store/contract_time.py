@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from onthedot.core.audit import Books, Fate
-from onthedot.core.backfilling import Manner
+from onthedot.core.audit import AuditSnapshot, RecordedOccurrence
+from onthedot.core.backfilling import BackfillOptions
 from onthedot.core.instants import Instant
 from onthedot.store.values import BackfillView
 
@@ -21,7 +21,7 @@ class AuditVerbs(Protocol):
         """The numbers of jobs above `after`, lowest first, deleted ones included."""
         ...
 
-    async def books(self, job: int, *, until: Instant, unfired: bool) -> Books:
+    async def books(self, job: int, *, until: Instant, unfired: bool) -> AuditSnapshot:
         """A job with its versions and all of it that is under way, seen at one moment.
 
         With `unfired` also what is due up to `until` and still in the clock, which takes reading
@@ -29,7 +29,7 @@ class AuditVerbs(Protocol):
         """
         ...
 
-    async def fates(self, job: int, *, after: Instant, limit: int) -> list[Fate]:
+    async def fates(self, job: int, *, after: Instant, limit: int) -> list[RecordedOccurrence]:
         """What history has of the occurrences after an instant, oldest first, `limit` of them; and
         before these the last one that began up to it, if there is one."""
         ...
@@ -41,7 +41,7 @@ class BackfillVerbs(Protocol):
     """
 
     async def begin(
-        self, job: int, dues: Sequence[Instant], manner: Manner, *, now: Instant
+        self, job: int, dues: Sequence[Instant], options: BackfillOptions, *, now: Instant
     ) -> BackfillView:
         """A new backfill of those instants that are in none yet. Raises NotFound."""
         ...

@@ -7,15 +7,15 @@ from typing import Protocol
 
 from onthedot.core.instants import Instant
 from onthedot.core.notifying import Notice
-from onthedot.store.values import DeadLetter, Delivery, LetterPlace, NoticeView, Redriven
+from onthedot.store.values import DeadLetter, DeadLetterCursor, Delivery, NoticeView, Redriven
 
 
-class LetterVerbs(Protocol):
+class DeadLetterVerbs(Protocol):
     """Dead letters: runs that failed for good or are lost, kept outside history's retention until
     somebody deals with them. A letter is dealt with once, whoever else tries at the same moment.
     """
 
-    async def page(self, *, before: LetterPlace | None, limit: int) -> list[DeadLetter]:
+    async def page(self, *, before: DeadLetterCursor | None, limit: int) -> list[DeadLetter]:
         """Dead letters of all jobs, the latest failure first, with places under `before`."""
         ...
 

@@ -26,7 +26,7 @@ class RunNote(NamedTuple):
     checkpoint: str | None = None
 
 
-class LogPlace(NamedTuple):
+class LogCursor(NamedTuple):
     """Where some lines stand in the log of a run: later holds and later notes come later."""
 
     fence: int
@@ -42,8 +42,8 @@ class LogRow(NamedTuple):
     lines: str
 
     @property
-    def place(self) -> LogPlace:
-        return LogPlace(self.fence, self.number)
+    def place(self) -> LogCursor:
+        return LogCursor(self.fence, self.number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class NoteVerbs(Protocol):
         ...
 
     async def lines(
-        self, job: int, run: int, *, after: LogPlace | None, limit: int
+        self, job: int, run: int, *, after: LogCursor | None, limit: int
     ) -> list[LogRow]:
         """What a run has said beyond a place, in order: at most `limit` rows."""
         ...

@@ -17,6 +17,7 @@ from onthedot.errors import (
     NotFound,
     RunOver,
     SchemaMismatch,
+    StoreWentBack,
     VersionConflict,
 )
 from onthedot.ids import job_id
@@ -147,6 +148,23 @@ def node_dead(node: int) -> NodeDead:
     return NodeDead(
         f"node {node} was declared dead: it was silent for longer than its lease",
         hint="It joins again under a new number by itself; check for long stalls if it recurs.",
+    )
+
+
+def store_went_back(why: str) -> StoreWentBack:
+    return StoreWentBack(
+        f"the database is older than it was: {why}",
+        hint="A backup was restored or a replica that lagged behind has taken over. The nodes go on"
+        " by themselves; what was written since then is lost: see docs/operations.md.",
+    )
+
+
+def other_schema(number: int) -> SchemaMismatch:
+    return SchemaMismatch(
+        f"the database was made by another build of onthedot: its migration {number} is not the one"
+        " that this build has",
+        hint="Run the build that made it; or give this one a new, empty database and create the"
+        " jobs there again.",
     )
 
 

@@ -9,16 +9,16 @@ import msgspec
 
 from onthedot.core.instants import Instant
 from onthedot.core.model import LANE_MARK, NUMBER_BITS, Job, Once, occurrence
-from onthedot.core.moved import NOT_MOVED, Moved, moved
 from onthedot.core.notifying import Notice
+from onthedot.core.origin import NOT_MOVED, Origin, moved
 from onthedot.core.states import live_status
 from onthedot.store.codec import STATUS_OF_CODE, definition_from
 from onthedot.store.notes import Progress
 from onthedot.store.values import (
     AttemptView,
     Backlog,
-    Beat,
     DeadLetter,
+    Heartbeat,
     Load,
     NodeFacts,
     NodeView,
@@ -61,7 +61,7 @@ def with_links(jobs: Iterable[Job], waiting: Iterable[tuple[int, int]]) -> list[
     return [job._replace(link=dues[job.id]) if job.id in dues else job for job in jobs]
 
 
-def moved_of(view: RunView, row: Sequence[Any] | None) -> Moved:
+def moved_of(view: RunView, row: Sequence[Any] | None) -> Origin:
     """What was done to an occurrence by its version; `row`: definition, payload and anchor."""
     if row is None:
         return NOT_MOVED
@@ -143,7 +143,7 @@ def live_attempt(run: RunView) -> AttemptView:
     )
 
 
-def letter_of(row: Sequence[Any]) -> DeadLetter:
+def dead_letter_of(row: Sequence[Any]) -> DeadLetter:
     job, run, version, attempt, due, failed_at, error, payload, job_name = row
     return DeadLetter(
         job=job,
@@ -215,9 +215,9 @@ def node_of(row: Sequence[Any]) -> NodeView:
     )
 
 
-def beat_of(alive: Iterable[Sequence[Any]]) -> Beat:
+def beat_of(alive: Iterable[Sequence[Any]]) -> Heartbeat:
     """From the live nodes, as (number, roles, whether it claims)."""
-    return Beat(
+    return Heartbeat(
         tuple(
             number
             for number, roles, claiming in alive

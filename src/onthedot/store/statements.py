@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
 from importlib.resources import files
 
 _MARK = "-- name: "
@@ -22,3 +24,16 @@ def migrations(package: str) -> dict[int, str]:
     """The numbered scripts in the folder `migrations`; the highest is the schema that we speak."""
     folder = files(package) / "migrations"
     return {int(file.name.removesuffix(".sql")): file.read_text() for file in folder.iterdir()}
+
+
+def fingerprint(script: str) -> str:
+    """What a database keeps of each migration that was applied to it."""
+    return hashlib.sha256(script.encode()).hexdigest()
+
+
+def edited(applied: Mapping[int, str], scripts: Mapping[int, str]) -> int | None:
+    """The first migration that was applied in another form than ours; None if there is none."""
+    for number, found in sorted(applied.items()):
+        if number in scripts and fingerprint(scripts[number]) != found:
+            return number
+    return None

@@ -11,7 +11,7 @@ from onthedot.observe.tally import Tally
 from onthedot.store.contract import Store
 
 NOUNS = (
-    *("clock", "jobs", "runs", "letters", "outbox", "notes", "nodes", "ledger"),
+    *("clock", "jobs", "runs", "dead_letters", "outbox", "notes", "nodes", "ledger"),
     *("audit", "backfills", "calendars", "zones", "upkeep"),
 )
 

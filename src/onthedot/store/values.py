@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from onthedot.core.backfilling import Manner
+from onthedot.core.backfilling import BackfillOptions
 from onthedot.core.instants import Instant
 from onthedot.core.model import (
     Job,
 )
-from onthedot.core.moved import NOT_MOVED, Moved
+from onthedot.core.origin import NOT_MOVED, Origin
 from onthedot.core.states import Status
 from onthedot.store.notes import Progress
 
@@ -31,7 +31,7 @@ class Receipt:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class Created:
     """What a create or enqueue made (`runs` only for the latter, in the order asked for), or the
     kept answer if it is a repeat.
     """
@@ -46,14 +46,14 @@ class Made:
         return self.runs[0] if self.runs else None
 
 
-class Asked(NamedTuple):
+class EnqueueRequest(NamedTuple):
     """A run to make. `payload` None means the job's own."""
 
     due: Instant
     payload: str | None = None
 
 
-class Gone(NamedTuple):
+class Undeclared(NamedTuple):
     """That the code of an app declares a job no longer, and since when that is known."""
 
     app: str
@@ -75,7 +75,7 @@ class CancelVerdict(StrEnum):
 
 
 class Signal(NamedTuple):
-    """A wish for a run that a node holds. `reason` becomes the run's reason when it ends by it."""
+    """A request to cancel a run that a node holds. `reason` becomes the reason of the run."""
 
     job: int
     run: int
@@ -120,10 +120,13 @@ IDLE: Final = Load()
 
 
 @dataclass(frozen=True, slots=True)
-class Beat:
-    """The answer to a heartbeat: the live nodes that have the scheduler role, by number."""
+class Heartbeat:
+    """The answer to a heartbeat: the live nodes that have the scheduler role, by number. `moved`:
+    the database was restarted or replaced: what was read before may not hold any more.
+    """
 
     schedulers: tuple[int, ...]
+    moved: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +182,7 @@ class RunView:
     backfill_of: Instant | None = None
 
 
-class LetterPlace(NamedTuple):
+class DeadLetterCursor(NamedTuple):
     """Where a dead letter stands in the list of all."""
 
     failed_at: Instant
@@ -204,8 +207,8 @@ class DeadLetter:
     job_name: str | None
 
     @property
-    def place(self) -> LetterPlace:
-        return LetterPlace(self.failed_at, self.job, self.run)
+    def place(self) -> DeadLetterCursor:
+        return DeadLetterCursor(self.failed_at, self.job, self.run)
 
 
 class Delivery(NamedTuple):
@@ -246,7 +249,7 @@ class RunStory:
 
     run: RunView
     attempts: list[AttemptView]
-    moved: Moved = NOT_MOVED
+    moved: Origin = NOT_MOVED
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +285,7 @@ class BackfillView(NamedTuple):
 
     number: int
     job: int
-    manner: Manner
+    options: BackfillOptions
     total: int
     created_at: Instant
     ended_at: Instant | None = None
@@ -291,8 +294,10 @@ class BackfillView(NamedTuple):
     @classmethod
     def of(cls, row: Sequence[Any]) -> BackfillView:
         number, job, priority, concurrency, newest_first, total, created_at, ended_at, made = row
-        manner = Manner(priority=priority, concurrency=concurrency, newest_first=bool(newest_first))
-        return cls(number, job, manner, total, created_at, ended_at, made)
+        options = BackfillOptions(
+            priority=priority, concurrency=concurrency, newest_first=bool(newest_first)
+        )
+        return cls(number, job, options, total, created_at, ended_at, made)
 
 
 class QueueDepth(NamedTuple):

@@ -12,7 +12,7 @@ import msgspec
 from onthedot.core.editing import Change
 from onthedot.core.instants import Instant
 from onthedot.core.schedules.zones import Offsets
-from onthedot.core.zoning import Coming, KnownZone, moved
+from onthedot.core.zoning import ClockedJob, KnownZone, moved
 from onthedot.errors import OnthedotError
 
 MOVES_KEPT: Final = 1_000
@@ -112,7 +112,7 @@ def zone_row(row: Sequence[Any]) -> KnownZone:
     return KnownZone(name, release, offsets_from(offsets), told_at, bool(pending))
 
 
-def remade(coming: Coming, zone: str, before: Offsets | None, *, now: Instant) -> Change | None:
+def remade(coming: ClockedJob, zone: str, before: Offsets | None, *, now: Instant) -> Change | None:
     """What becomes of an entry. One whose schedule cannot be read any more stays: when it is due it
     is set aside, and that says so; the others must not wait for it.
     """

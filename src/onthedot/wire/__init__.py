@@ -1,6 +1,14 @@
 """The shapes of the API, shared by the server and the SDK, and the checks at its door."""
 
 from onthedot.wire.audit import AuditOut, FaultOut
+from onthedot.wire.dead_letters import (
+    DeadLetterDetail,
+    DeadLetterList,
+    DeadLetterOut,
+    DeadLettersDismissed,
+    DeadLettersRedriven,
+    RunRedriven,
+)
 from onthedot.wire.definitions import (
     definition_of,
     patched,
@@ -10,16 +18,8 @@ from onthedot.wire.definitions import (
 )
 from onthedot.wire.edits import EditOut, edit_out
 from onthedot.wire.jobs import BackoffIn, BackoffOut, JobIn, JobList, JobOut, JobPatch, job_out
-from onthedot.wire.letters import (
-    DeadLetterDetail,
-    DeadLetterList,
-    DeadLetterOut,
-    LettersDismissed,
-    LettersRedriven,
-    RunRedriven,
-)
 from onthedot.wire.nodes import LoadOut, NodeList, NodeOut
-from onthedot.wire.previews import ComingOut, PreviewIn, PreviewOut, preview_of
+from onthedot.wire.previews import ComingOut, PreviewIn, PreviewOut, preview_of, preview_out
 from onthedot.wire.reading import Malformed, payload_text, read
 from onthedot.wire.runs import (
     AttemptOut,
@@ -55,6 +55,8 @@ __all__ = [
     "DeadLetterDetail",
     "DeadLetterList",
     "DeadLetterOut",
+    "DeadLettersDismissed",
+    "DeadLettersRedriven",
     "EditOut",
     "FaultOut",
     "FindingOut",
@@ -64,8 +66,6 @@ __all__ = [
     "JobOut",
     "JobPatch",
     "LatenessOut",
-    "LettersDismissed",
-    "LettersRedriven",
     "LineOut",
     "LiveOut",
     "LoadOut",
@@ -96,6 +96,7 @@ __all__ = [
     "patched",
     "payload_text",
     "preview_of",
+    "preview_out",
     "read",
     "trigger_due",
     "trigger_payload",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from onthedot.core.audit import Balance, Fault
+from onthedot.core.audit import AuditBalance, AuditFault
 from onthedot.core.instants import Instant, format_instant
+from onthedot.core.sightings import Gap
 from onthedot.wire.jobs import InstantText
 
 Counts = dict[str, int]
@@ -28,6 +30,17 @@ class FaultOut(Struct, kw_only=True, frozen=True, rename="camel"):
     scheduled_for: InstantText
     until: InstantText
     count: int
+
+
+class GapOut(Struct, kw_only=True, frozen=True, rename="camel"):
+    """The database went back in time: what was written after `since` and up to `until` is lost.
+    Runs of that time may have happened without a trace here, and may have happened twice.
+    """
+
+    since: InstantText
+    until: InstantText
+    noticed_at: InstantText
+    reason: Annotated[str, Meta(examples=["a backup was restored"])]
 
 
 class AuditOut(Struct, kw_only=True, frozen=True, rename="camel"):
@@ -60,11 +73,21 @@ class AuditOut(Struct, kw_only=True, frozen=True, rename="camel"):
     ]
     balanced: bool
     faults: Annotated[list[FaultOut], Meta(description="At most 100 in each part.")]
+    gaps: Annotated[
+        list[GapOut],
+        Meta(description="Times of which the ledger knows nothing: the database went back."),
+    ]
     next_cursor: str | None
 
 
 def audit_out(
-    balance: Balance, faults: list[FaultOut], *, jobs: int, until: Instant, cursor: str | None
+    balance: AuditBalance,
+    faults: list[FaultOut],
+    gaps: Sequence[Gap],
+    *,
+    jobs: int,
+    until: Instant,
+    cursor: str | None,
 ) -> AuditOut:
     return AuditOut(
         jobs=jobs,
@@ -80,11 +103,21 @@ def audit_out(
         untold=balance.untold,
         balanced=not balance.faults,
         faults=faults,
+        gaps=[_gap_out(gap) for gap in gaps],
         next_cursor=cursor,
     )
 
 
-def fault_out(fault: Fault, job_id: str) -> FaultOut:
+def _gap_out(gap: Gap) -> GapOut:
+    return GapOut(
+        since=format_instant(gap.since),
+        until=format_instant(gap.until),
+        noticed_at=format_instant(gap.noticed_at),
+        reason=gap.reason,
+    )
+
+
+def fault_out(fault: AuditFault, job_id: str) -> FaultOut:
     return FaultOut(
         job_id=job_id,
         kind=fault.kind,

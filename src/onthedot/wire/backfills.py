@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from onthedot.core.backfilling import BACKFILL_MAX, CONCURRENCY_MAX, Manner
+from onthedot.core.backfilling import BACKFILL_MAX, CONCURRENCY_MAX, BackfillOptions
 from onthedot.wire.fields import about
 from onthedot.wire.jobs import InstantText
 
@@ -56,9 +56,9 @@ class BackfillIn(Struct, kw_only=True, forbid_unknown_fields=True, rename="camel
     concurrency: Concurrency | UnsetType = UNSET
 
 
-def manner_of(given: BackfillIn) -> Manner:
-    plain = Manner()
-    return Manner(
+def backfill_options_of(given: BackfillIn) -> BackfillOptions:
+    plain = BackfillOptions()
+    return BackfillOptions(
         priority=plain.priority if isinstance(given.priority, UnsetType) else given.priority,
         concurrency=plain.concurrency
         if isinstance(given.concurrency, UnsetType)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -15,7 +14,7 @@ from onthedot.core.schedules.calendar import RULES_MAX
 from onthedot.errors import Invalid
 from onthedot.wire.fields import Version, about
 from onthedot.wire.jobs import InstantText
-from onthedot.wire.previews import COUNT_DEFAULT, ComingOut, preview_out
+from onthedot.wire.previews import COUNT_DEFAULT, ComingOut, Previewed, instants_of
 
 NAME_MAX: Final = 100
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -80,7 +79,7 @@ class CalendarList(Struct, kw_only=True, frozen=True, rename="camel"):
     next_cursor: str | None
 
 
-class MoveOut(Struct, kw_only=True, frozen=True, rename="camel"):
+class JobMoveOut(Struct, kw_only=True, frozen=True, rename="camel"):
     """When a job is due next, as it is and as it would be."""
 
     job_id: str
@@ -98,7 +97,7 @@ class CalendarEditOut(Struct, kw_only=True, frozen=True, rename="camel"):
     require: tuple[str, ...]
     jobs: int
     moves: Annotated[
-        list[MoveOut],
+        list[JobMoveOut],
         Meta(description="Of the first 100 jobs that follow it, those that are due otherwise."),
     ]
 
@@ -120,22 +119,19 @@ def calendar_name(text: str) -> str:
     return text
 
 
-def moves_of(pairs: Sequence[tuple[str, Job, Job]], *, now: Instant) -> list[MoveOut]:
-    """Of jobs as they are and as they would be, those that are due otherwise."""
-    found = []
-    for job_id, old, new in pairs:
-        was, would_be = _coming(old, now), _coming(new, max(now, new.since))
-        if was != would_be:
-            found.append(MoveOut(job_id=job_id, name=old.definition.name, old=was, new=would_be))
-    return found
+def move_of(job_id: str, old: Job, new: Job, *, now: Instant) -> JobMoveOut | None:
+    """A job as it is and as it would be, if it is due otherwise."""
+    was, would_be = _coming(old, now), _coming(new, max(now, new.since))
+    if was == would_be:
+        return None
+    return JobMoveOut(job_id=job_id, name=old.definition.name, old=was, new=would_be)
 
 
 def _coming(job: Job, after: Instant) -> list[ComingOut]:
     definition = job.definition
     if definition.schedule is None or definition.paused:
         return []
-    preview = preview_out(definition, after, COUNT_DEFAULT, anchor=job.anchor, job=job)
-    return preview.instants
+    return list(instants_of(Previewed(definition, after, COUNT_DEFAULT, job.anchor, job)))
 
 
 def _said(rules: list[str] | UnsetType) -> list[str]:

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from onthedot.core.instants import Instant
 from onthedot.core.model import Job
 from onthedot.wire.jobs import job_out
-from onthedot.wire.previews import COUNT_DEFAULT, PreviewOut, preview_out
+from onthedot.wire.previews import COUNT_DEFAULT, Previewed, PreviewOut, preview_out
 from onthedot.wire.reading import SET_BY_SERVER
 
 
@@ -62,4 +62,4 @@ def _fields(job: Job, job_id: str, now: Instant) -> dict[str, Any]:
 def _preview(job: Job, after: Instant) -> PreviewOut | None:
     if job.definition.schedule is None or job.definition.paused:
         return None
-    return preview_out(job.definition, after, COUNT_DEFAULT, anchor=job.anchor, job=job)
+    return preview_out(Previewed(job.definition, after, COUNT_DEFAULT, job.anchor, job))

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from collections.abc import Iterator
+from typing import Annotated, Final, NamedTuple
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from onthedot.core.chaining import first_due
-from onthedot.core.editing import anchor_of, limited
+from onthedot.core.editing import anchor_of
 from onthedot.core.instants import Instant, format_instant, parse_instant
+from onthedot.core.limiting import limited
 from onthedot.core.model import Definition, Job, NamedCalendar, timetable
-from onthedot.core.schedules import Coming, FixedDelay, Within, coming, explain, normal_form
+from onthedot.core.schedules import (
+    FixedDelay,
+    PreviewedOccurrence,
+    Within,
+    explain,
+    normal_form,
+    to_come,
+)
 from onthedot.core.schedules.preview import Mark
 from onthedot.errors import Invalid
 from onthedot.wire import fields as f
@@ -83,10 +92,20 @@ class PreviewOut(Struct, kw_only=True, frozen=True, rename="camel"):
     instants: list[ComingOut]
 
 
+class Previewed(NamedTuple):
+    """What a preview is made from."""
+
+    definition: Definition
+    after: Instant
+    most: int
+    anchor: Instant
+    job: Job | None = None
+
+
 def preview_of(
     asked: PreviewIn, *, now: Instant, calendar: NamedCalendar | None = None
-) -> PreviewOut:
-    """An interval without a start of its own is counted from `after`."""
+) -> Previewed:
+    """What is asked for. An interval without a start of its own is counted from `after`."""
     text = given_or_none(asked.after)
     after = now if text is None else parse_instant(text, field="after")
     blank = Definition(name=given_or_none(asked.job) or "")
@@ -99,56 +118,74 @@ def preview_of(
         )
     count = COUNT_DEFAULT if isinstance(asked.count, UnsetType) else asked.count
     anchor = anchor_of(definition, after)
-    return preview_out(limited(definition, anchor, after), after, count, anchor=anchor)
+    return Previewed(limited(definition, anchor, after), after, count, anchor)
 
 
-def preview_out(
-    definition: Definition, after: Instant, count: int, *, anchor: Instant, job: Job | None = None
-) -> PreviewOut:
-    """What a definition's schedule says, and what it would be due at. Only a job that is there has
-    offsets of its own, or a run under way.
+def preview_out(asked: Previewed, instants: list[ComingOut] | None = None) -> PreviewOut:
+    """What a definition's schedule says, and what it would be due at. `instants`: those that are
+    asked for, if they are known already.
     """
-    schedule = definition.schedule
-    assert schedule is not None, definition
-    instants = []
-    if isinstance(schedule, FixedDelay):
-        dues = _first_link(definition, after, job)
-    else:
-        dues = coming(timetable(definition) or schedule, after, count, anchor=anchor)
-    for each in dues:
-        offset = 0 if job is None else definition.shift.of(job.id, each.at)
-        instants.append(
-            ComingOut(
-                at=format_instant(each.at + offset),
-                nominal=format_instant(each.nominal),
-                marks=each.marks + window_marks(definition, each.at, anchor),
-                skipped=each.skipped,
-            )
-        )
+    schedule = asked.definition.schedule
+    assert schedule is not None, asked
     return PreviewOut(
         sentence=explain(schedule),
         normalised=normal_form(schedule),
-        timezone=definition.timezone,
-        instants=instants,
+        timezone=asked.definition.timezone,
+        instants=list(instants_of(asked)) if instants is None else instants,
     )
 
 
-def _first_link(definition: Definition, after: Instant, job: Job | None) -> list[Coming]:
+def instants_of(asked: Previewed) -> Iterator[ComingOut]:
+    """What is due, each worked out when it is asked for. Only a job that is there has offsets of
+    its own, or a run under way.
+    """
+    definition, after, most, anchor, job = asked
+    schedule, window = definition.schedule, timetable(definition)
+    if isinstance(schedule, FixedDelay):
+        dues = _first_link(definition, after, job)
+    else:
+        dues = to_come(window or schedule, after, anchor=anchor)
+    ends = isinstance(window, Within) or (
+        isinstance(schedule, FixedDelay) and definition.max_runs == 1
+    )
+    marks = _shift_marks(definition)
+    found = next(dues, None)
+    for _ in range(most):
+        if found is None:
+            return
+        following = next(dues, None) if ends else None
+        offset = 0 if job is None else definition.shift.of(job.id, found.at)
+        last: tuple[Mark, ...] = ("last",) if ends and following is None else ()
+        yield ComingOut(
+            at=format_instant(found.at + offset),
+            nominal=format_instant(found.nominal),
+            marks=found.marks + marks + last,
+            skipped=found.skipped,
+        )
+        found = following if ends else next(dues, None)
+
+
+def _shift_marks(definition: Definition) -> tuple[Mark, ...]:
+    shift = definition.shift
+    jitter: tuple[Mark, ...] = ("jitter",) if shift.jitter_us else ()
+    spread: tuple[Mark, ...] = ("spread",) if shift.spread_us else ()
+    return jitter + spread
+
+
+def _first_link(
+    definition: Definition, after: Instant, job: Job | None
+) -> Iterator[PreviewedOccurrence]:
     """The one instant of a fixed delay that can be told, unless a run is under way."""
     due = first_due(definition, after) if job is None else job.link
-    return [] if due is None or due <= after else [Coming(due, due, ("fixedDelay",))]
+    if due is not None and due > after:
+        yield PreviewedOccurrence(due, due, ("fixedDelay",))
 
 
 def window_marks(definition: Definition, due: Instant, anchor: Instant) -> tuple[Mark, ...]:
     """What a due instant's window says of it."""
-    found: list[Mark] = []
-    if definition.shift.jitter_us:
-        found.append("jitter")
-    if definition.shift.spread_us:
-        found.append("spread")
-    window = timetable(definition)
+    window, found = timetable(definition), _shift_marks(definition)
     if isinstance(window, Within) and window.after(due, anchor=anchor) is None:
-        found.append("last")
+        found += ("last",)
     if isinstance(definition.schedule, FixedDelay) and definition.max_runs == 1:
-        found.append("last")
-    return tuple(found)
+        found += ("last",)
+    return found

@@ -20,6 +20,7 @@ from msgspec import NODEFAULT, DecodeError, Meta, Raw, Struct, ValidationError
 
 from onthedot.errors import Invalid, NotAvailableYet
 from onthedot.wire.fields import PAYLOAD_BYTES_MAX
+from onthedot.wire.repeated import Repeated, refuse_repeated, refuse_repeated_anywhere
 
 S = TypeVar("S", bound=Struct)
 
@@ -42,6 +43,9 @@ SET_BY_SERVER: Final = frozenset(
 _SHOWN_MAX: Final = 40
 # A text that never ends is taken to the end: trying again from each quote in it took minutes.
 _TEXTS: Final = re.compile(r'"(?:[^"\\]|\\.|\\\Z)*+(?:"|\Z)', re.DOTALL)
+_PASSES: Final = 6
+_ALIKE: Final = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 # By its first character, since what follows it has not been checked yet.
 _KINDS: Final = {'"': "text", "[": "an array", "n": "null", "t": "true", "f": "false"}
 _OPEN_JSON: Final = msgspec.json.Decoder(dict[str, Raw])
@@ -78,7 +82,7 @@ def payload_text(value: object) -> str:
     """A payload as compact JSON text: long numbers and the order of keys stay as given."""
     raw = bytes(value) if isinstance(value, Raw) else msgspec.json.encode(value)
     try:
-        _ANYTHING.decode(raw)
+        decoded = _ANYTHING.decode(raw)
     except (DecodeError, RecursionError) as error:
         raise Invalid(
             f"payload cannot be kept: {error}",
@@ -92,6 +96,10 @@ def payload_text(value: object) -> str:
             hint="Keep large data elsewhere and send a reference to it.",
             field="payload",
         )
+    try:
+        refuse_repeated_anywhere(text, decoded)
+    except Repeated as repeated:
+        raise _twice(repeated, "payload", f"payload has {_named(repeated.name)}") from None
     return text.decode()
 
 
@@ -106,7 +114,7 @@ def _opened(body: bytes) -> dict[str, Raw]:
         return {}
     _refuse_deep(text)
     try:
-        return _OPEN_JSON.decode(text)
+        return _first_level(text, "")
     except ValidationError:
         raise Malformed(
             f"the body must be a JSON object, not {_KINDS.get(text.strip()[0], 'a number')}",
@@ -120,12 +128,44 @@ def _opened(body: bytes) -> dict[str, Raw]:
         ) from None
 
 
+def _first_level(text: str, prefix: str) -> dict[str, Raw]:
+    given = _OPEN_JSON.decode(text)
+    try:
+        refuse_repeated(text, given)
+    except Repeated as repeated:
+        name = prefix + _cut(repeated.name)
+        raise _twice(repeated, name, f"the body has {_named(name)}") from None
+    return given
+
+
+def _named(name: str) -> str:
+    return f"the name {_cut(name)!r}"
+
+
+def _twice(repeated: Repeated, field: str, where: str) -> Invalid:
+    return Invalid(
+        f"{where} twice in one object",
+        hint=f"Give {_cut(repeated.name)!r} once: readers differ in which one they take.",
+        field=field,
+    )
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _SHOWN_MAX else name[:_SHOWN_MAX] + "…"
+
+
 def _refuse_deep(text: str) -> None:
     if text.count("{") + text.count("[") <= DEPTH_MAX:
         return
-    depth = 0
-    for bracket in re.findall(r"[\[\]{}]", _TEXTS.sub("", text)):
-        depth += 1 if bracket in "[{" else -1
+    # Without all else, each pass takes the innermost pairs away, and so one level. Then rows of
+    # brackets are counted: one by one they would take ten times as long.
+    brackets = _TEXTS.sub("", text).encode().translate(_ALIKE, _NO_BRACKETS)
+    for _ in range(_PASSES):
+        brackets = brackets.replace(b"[]", b"")
+    depth = _PASSES
+    for row in re.finditer(rb"\[+|\]+", brackets):
+        length = row.end() - row.start()
+        depth += length if row[0].startswith(b"[") else -length
         if depth > DEPTH_MAX:
             raise Malformed(
                 f"the body is nested more than {DEPTH_MAX} levels deep",
@@ -203,7 +243,8 @@ def _value(raw: Raw, field: _Field, path: str) -> object:
 def _member(text: bytes, field: _Field, path: str) -> object:
     if not text.startswith(b"{") or field.members is None:
         raise _wrong(text, field, path)
-    return _built(_OPEN_JSON.decode(text), field.members, f"{path}.")
+    prefix = f"{path}."
+    return _built(_first_level(text.decode(), prefix), field.members, prefix)
 
 
 def _elements(text: bytes, field: _Field, path: str) -> list[object]:
@@ -237,7 +278,7 @@ def _wrong(text: bytes, field: _Field, path: str) -> Invalid:
 
 
 def _unknown(name: str, fields: dict[str, _Field], prefix: str) -> Invalid:
-    shown = name if len(name) <= _SHOWN_MAX else name[:_SHOWN_MAX] + "…"
+    shown = _cut(name)
     if not prefix and name in SET_BY_SERVER:
         return Invalid(f"{name} is set by the server", hint="Leave it out.", field=name)
     folded = {known.casefold(): known for known in fields}

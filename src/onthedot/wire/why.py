@@ -6,14 +6,14 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from onthedot.core.why import Finding, Verdict, summary
+from onthedot.core.why import Finding, Severity, summary
 
 
 class FindingOut(Struct, kw_only=True, frozen=True, rename="camel"):
     """One check, in the order of the way of a run."""
 
     check: Annotated[str, Meta(examples=["paused"])]
-    verdict: Verdict
+    verdict: Severity
     found: Annotated[str, Meta(examples=["no scheduler is alive"])]
     fix: Annotated[str | None, Meta(description="What to do about it, if anything is to be done.")]
 

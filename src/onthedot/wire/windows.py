@@ -10,7 +10,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from onthedot.core.durations import format_duration, parse_duration
 from onthedot.core.instants import DAY, parse_instant
-from onthedot.core.model import Catching, Definition, NamedCalendar, Once
+from onthedot.core.model import CatchUpLimits, Definition, NamedCalendar, Once
 from onthedot.core.schedules import Every, FixedDelay, Schedule
 from onthedot.core.schedules.allowed import ROLLED_PER_DAY_MAX, instants_a_day
 from onthedot.core.schedules.calendar import unknown_calendar
@@ -163,7 +163,7 @@ def windowed(
     return new
 
 
-def catching_of(old: Catching, given: Any) -> Catching:
+def catching_of(old: CatchUpLimits, given: Any) -> CatchUpLimits:
     """How catching up is bounded after a request (of any struct that has these fields)."""
     changes: dict[str, Any] = {}
     if given.catch_up_max_age is None:

@@ -22,7 +22,7 @@ class ZoneOut(Struct, kw_only=True, frozen=True, rename="camel"):
     pending: Annotated[bool, Meta(description="Coming instants are still being looked at.")]
 
 
-class MoveOut(Struct, kw_only=True, frozen=True, rename="camel"):
+class ZoneMoveOut(Struct, kw_only=True, frozen=True, rename="camel"):
     """An occurrence that moved, since its zone has other rules by a new release."""
 
     job_id: str
@@ -41,4 +41,4 @@ class ZoneList(Struct, kw_only=True, frozen=True, rename="camel"):
     """Zones by name; the newest of the last 1,000 moves first, as many as `limit` says."""
 
     zones: list[ZoneOut]
-    moves: list[MoveOut]
+    moves: list[ZoneMoveOut]

@@ -6,10 +6,19 @@ from onthedot.core.schedules.cron import Cron
 from onthedot.core.schedules.every import EVERY_MIN, Every
 from onthedot.core.schedules.fixed_delay import FixedDelay
 from onthedot.core.schedules.once import Once
-from onthedot.core.schedules.preview import Coming, coming
+from onthedot.core.schedules.preview import PreviewedOccurrence, coming, to_come
 from onthedot.core.schedules.reading import read_cron, read_schedule
 from onthedot.core.schedules.repeat import Repeat, Step
-from onthedot.core.schedules.span import COUNT_MAX, Schedule, Span, Timetable, latest, span
+from onthedot.core.schedules.span import (
+    COUNT_MAX,
+    Schedule,
+    Span,
+    Timetable,
+    dues,
+    latest,
+    nth,
+    span,
+)
 from onthedot.core.schedules.spec import from_spec, to_spec
 from onthedot.core.schedules.terms import Terms
 from onthedot.core.schedules.wall import DstGap, DstOverlap
@@ -21,13 +30,13 @@ __all__ = [
     "EVERY_MIN",
     "Allowed",
     "Calendar",
-    "Coming",
     "Cron",
     "DstGap",
     "DstOverlap",
     "Every",
     "FixedDelay",
     "Once",
+    "PreviewedOccurrence",
     "Repeat",
     "Roll",
     "Schedule",
@@ -37,12 +46,15 @@ __all__ = [
     "Timetable",
     "Within",
     "coming",
+    "dues",
     "explain",
     "from_spec",
     "latest",
     "normal_form",
+    "nth",
     "read_cron",
     "read_schedule",
     "span",
+    "to_come",
     "to_spec",
 ]

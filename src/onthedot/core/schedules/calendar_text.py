@@ -6,7 +6,7 @@ Every rule names times on a clock on the wall, so that one calendar serves jobs 
 from __future__ import annotations
 
 import re
-from datetime import date, timedelta
+from datetime import date
 from typing import Final, NamedTuple
 
 from onthedot.core.schedules.moments import day_number
@@ -21,6 +21,10 @@ _YEARLY: Final = re.compile(r"([0-9]{2})-([0-9]{2})")
 _HOURS: Final = re.compile(r"([0-9]{2}):([0-9]{2})-([0-9]{2}):([0-9]{2})")
 _MOMENT: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})t([0-9]{2}):([0-9]{2})")
 _LEAP_YEAR: Final = 2028
+_LEAP_DAYS: Final = 366
+_BEFORE_MONTH: Final = tuple(
+    (date(_LEAP_YEAR, month, 1) - date(_LEAP_YEAR, 1, 1)).days for month in range(1, 13)
+)
 _FORMS: Final = (
     "Write a date '2027-12-24', a date of every year '12-25', a span of either "
     "'2027-12-24/2028-01-02', days 'mon-fri' or 'sat,sun', hours 'mon-fri 09:00-17:00' or "
@@ -36,9 +40,9 @@ class Stretch(NamedTuple):
 
 
 class Yearly(NamedTuple):
-    """Days of every year, as (month, day)."""
+    """Days of every year: a bit for each day of a leap year, as `bit_of_year` has them."""
 
-    days: frozenset[tuple[int, int]]
+    bits: int
 
 
 class Weekly(NamedTuple):
@@ -51,14 +55,14 @@ class Weekly(NamedTuple):
     end: int = DAY_S
 
 
-class Rule(NamedTuple):
+class CalendarRule(NamedTuple):
     """What a rule covers, and the one text in which it is kept."""
 
     covers: Stretch | Yearly | Weekly
     text: str
 
 
-def read_rule(text: str, *, field: str) -> Rule:
+def read_rule(text: str, *, field: str) -> CalendarRule:
     """A rule from its text, or a refusal that names the field and what is wrong with it."""
     if len(text) > LENGTH_MAX:
         raise InvalidCalendar(
@@ -77,20 +81,20 @@ class _Reader:
         self._text = text
         self._field = field
 
-    def single(self, text: str) -> Rule:
+    def single(self, text: str) -> CalendarRule:
         day = self._day(text)
         if day is not None:
-            return Rule(Stretch(day * DAY_S, (day + 1) * DAY_S), text)
+            return CalendarRule(Stretch(day * DAY_S, (day + 1) * DAY_S), text)
         of_year = self._of_year(text)
         if of_year is not None:
-            return Rule(Yearly(frozenset({of_year})), text)
+            return CalendarRule(Yearly(1 << bit_of_year(*of_year)), text)
         return self._weekly(text)
 
-    def span(self, first: str, last: str) -> Rule:
+    def span(self, first: str, last: str) -> CalendarRule:
         for reading in (self._days, self._years, self._moments):
             found = reading(first, last)
             if found is not None:
-                return Rule(found, f"{first}/{last}".upper())
+                return CalendarRule(found, f"{first}/{last}".upper())
         raise self._wrong("is no span: both of its ends must be of one kind", _FORMS)
 
     def _days(self, first: str, last: str) -> Stretch | None:
@@ -107,10 +111,10 @@ class _Reader:
             return None
         # Counted in a year with a 29th of February; one that ends before it begins goes on over
         # the turn of the year.
-        begin = date(_LEAP_YEAR, *start)
-        length = (date(_LEAP_YEAR, *end) - begin).days % 366
-        days = (begin + timedelta(days=k) for k in range(length + 1))
-        return Yearly(frozenset((day.month, day.day) for day in days))
+        begin, past = bit_of_year(*start), bit_of_year(*end) + 1
+        if begin < past:
+            return Yearly((1 << past) - (1 << begin))
+        return Yearly((1 << _LEAP_DAYS) - (1 << begin) | (1 << past) - 1)
 
     def _moments(self, first: str, last: str) -> Stretch | None:
         start, end = self._moment(first), self._moment(last)
@@ -120,12 +124,12 @@ class _Reader:
             raise self._wrong("does not end after it begins", "The earlier moment comes first.")
         return Stretch(start, end)
 
-    def _weekly(self, text: str) -> Rule:
+    def _weekly(self, text: str) -> CalendarRule:
         days_text, _, hours_text = text.rpartition(" ")
         hours = _HOURS.fullmatch(hours_text)
         if hours is None:
             days = self._week(text)
-            return Rule(Weekly(days), _week_text(days))
+            return CalendarRule(Weekly(days), _week_text(days))
         start = self._second(hours[1], hours[2])
         end = self._second(hours[3], hours[4])
         if start in (end, DAY_S):
@@ -133,9 +137,9 @@ class _Reader:
                 "has no time between its hours", "For whole days give only the days: 'sat,sun'."
             )
         if not days_text:
-            return Rule(Weekly(frozenset(range(7)), start, end), hours_text)
+            return CalendarRule(Weekly(frozenset(range(7)), start, end), hours_text)
         days = self._week(days_text)
-        return Rule(Weekly(days, start, end), f"{_week_text(days)} {hours_text}")
+        return CalendarRule(Weekly(days, start, end), f"{_week_text(days)} {hours_text}")
 
     def _week(self, text: str) -> frozenset[int]:
         found: set[int] = set()
@@ -190,6 +194,11 @@ class _Reader:
 
     def _wrong(self, why: str, hint: str) -> InvalidCalendar:
         return InvalidCalendar(f"{self._field} {self._text!r} {why}", hint=hint, field=self._field)
+
+
+def bit_of_year(month: int, day: int) -> int:
+    """The number of a day in a leap year, from 0."""
+    return _BEFORE_MONTH[month - 1] + day - 1
 
 
 def _week_text(days: frozenset[int]) -> str:

@@ -77,6 +77,11 @@ class Cron:
         end = min(last // SECOND, _SECOND_MAX)
         return self._made().count(max(-(-first // SECOND), 0), end, limit=limit)
 
+    def nth(self, first: Instant, number: int) -> Instant | None:
+        """The due instant of this number from `first` on; None if there are not so many."""
+        due = self._made().nth(max(-(-first // SECOND), 0), number)
+        return None if due is None or due > _SECOND_MAX else due * SECOND
+
     def makes_up(self, due: Instant) -> bool:
         """Whether a due instant stands for times that a gap swallowed."""
         return self._made().is_made_up(due // SECOND)

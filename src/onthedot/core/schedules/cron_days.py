@@ -1,4 +1,4 @@
-"""Which days an expression names. Days are counted from 1970-01-01, months from January 1969.
+"""Which days an expression names. CronDays are counted from 1970-01-01, months from January 1969.
 
 A month has one of 28 shapes: the weekday on which it begins, and its length. Which of its days
 match depends on nothing else, so each shape is worked out once, and a day is found by bisection.
@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from datetime import date
 from typing import Final
 
-from onthedot.core.schedules.cron_fields import LAST, Days, Fields, Weekdays
+from onthedot.core.schedules.cron_fields import LAST, CronDays, Fields, Weekdays
 
 _YEAR_FIRST: Final = 1969  # at the epoch it is still 31 December in the west
 _YEAR_LAST: Final = 2200  # and when 2199 ends, already 1 January in the east
@@ -121,7 +121,7 @@ def _days_of_shape(fields: Fields, weekday: int, length: int) -> tuple[int, ...]
     return tuple(sorted(day - 1 for day in found))
 
 
-def _by_number(days: Days, weekday: int, length: int) -> set[int]:
+def _by_number(days: CronDays, weekday: int, length: int) -> set[int]:
     found = {day for day in days.numbers if day <= length}
     if days.last:
         found.add(length)

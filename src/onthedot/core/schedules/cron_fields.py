@@ -71,7 +71,7 @@ _LAYOUTS: Final = {
 }
 
 
-class Days(NamedTuple):
+class CronDays(NamedTuple):
     """Day-of-month: numbers, `L`, `LW`, and the day of `15W`."""
 
     numbers: frozenset[int]
@@ -100,7 +100,7 @@ class Fields:
     seconds: tuple[int, ...]
     minutes: tuple[int, ...]
     hours: tuple[int, ...]
-    days: Days
+    days: CronDays
     months: tuple[int, ...]
     weekdays: Weekdays
     years: tuple[int, ...] | None
@@ -109,7 +109,7 @@ class Fields:
     also: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = ()
 
 
-class Place(NamedTuple):
+class FieldPosition(NamedTuple):
     """Where a refusal points to."""
 
     field: Field
@@ -156,23 +156,23 @@ def _read_fields(expression: str) -> Fields:
     text = {field.name: part for field, part in zip(fields, parts, strict=True)}
 
     def values(field: Field) -> tuple[int, ...]:
-        return _values(Place(field, expression), text[field.name])
+        return _values(FieldPosition(field, expression), text[field.name])
 
     day, weekday = text[DAY.name], text[WEEKDAY.name]
     return Fields(
         seconds=values(SECOND) if SECOND.name in text else (0,),
         minutes=values(MINUTE),
         hours=values(HOUR),
-        days=_days(Place(DAY, expression), day),
+        days=_days(FieldPosition(DAY, expression), day),
         months=values(MONTH),
-        weekdays=_weekdays(Place(WEEKDAY, expression), weekday.removeprefix("+")),
+        weekdays=_weekdays(FieldPosition(WEEKDAY, expression), weekday.removeprefix("+")),
         years=None if text.get(YEAR.name, "*") == "*" else values(YEAR),
         both=day[:1] in ("*", "?") or weekday[:1] in ("*", "?", "+"),
         fixed=not (text[MINUTE.name].startswith("*") or text[HOUR.name].startswith("*")),
     )
 
 
-def _values(place: Place, part: str) -> tuple[int, ...]:
+def _values(place: FieldPosition, part: str) -> tuple[int, ...]:
     if part == "*":
         return tuple(place.field.everything)
     found: set[int] = set()
@@ -181,9 +181,9 @@ def _values(place: Place, part: str) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def _days(place: Place, part: str) -> Days:
+def _days(place: FieldPosition, part: str) -> CronDays:
     if part in ("*", "?"):
-        return Days(frozenset(DAY.everything))
+        return CronDays(frozenset(DAY.everything))
     items = part.split(",")
     numbers: set[int] = set()
     last, last_weekday = "L" in items, "LW" in items
@@ -194,12 +194,12 @@ def _days(place: Place, part: str) -> Days:
             if len(items) > 1:
                 why = "is in a list, and W is for a single day"
                 raise place.refuse(item, why, "Make a job of its own for it.")
-            return Days(frozenset(), nearest=_value(place, item[:-1], item))
+            return CronDays(frozenset(), nearest=_value(place, item[:-1], item))
         numbers.update(_item(place, item))
-    return Days(frozenset(numbers), last, last_weekday)
+    return CronDays(frozenset(numbers), last, last_weekday)
 
 
-def _weekdays(place: Place, part: str) -> Weekdays:
+def _weekdays(place: FieldPosition, part: str) -> Weekdays:
     if part in ("*", "?"):
         return Weekdays(frozenset(range(7)))
     numbers: set[int] = set()
@@ -212,7 +212,7 @@ def _weekdays(place: Place, part: str) -> Weekdays:
     return Weekdays(frozenset(numbers), frozenset(nth))
 
 
-def _nth(place: Place, item: str) -> tuple[int, int]:
+def _nth(place: FieldPosition, item: str) -> tuple[int, int]:
     """`5L` and `FRI#L` are the last Friday, `MON#2` the second Monday."""
     if item.endswith("L"):
         day = item[:-1].removesuffix("#")
@@ -224,7 +224,7 @@ def _nth(place: Place, item: str) -> tuple[int, int]:
     return _value(place, day, item) % 7, count
 
 
-def _item(place: Place, item: str) -> Iterable[int]:
+def _item(place: FieldPosition, item: str) -> Iterable[int]:
     """One element of a list: `*`, a value, a range, or one of `*` and a range with `/step`."""
     base, slash, step = item.partition("/")
     if slash:
@@ -237,7 +237,7 @@ def _item(place: Place, item: str) -> Iterable[int]:
     return (_value(place, base, item),)
 
 
-def _stepped(place: Place, base: str, step: str, item: str) -> range:
+def _stepped(place: FieldPosition, base: str, step: str, item: str) -> range:
     field = place.field
     if base != "*" and "-" not in base:
         start = _value(place, base, item) if base else field.low
@@ -251,7 +251,7 @@ def _stepped(place: Place, base: str, step: str, item: str) -> range:
     return range(low, high + 1, every)
 
 
-def read_step(place: Place, step: str, item: str) -> int:
+def read_step(place: FieldPosition, step: str, item: str) -> int:
     every, most = number(step), place.field.size
     if every is None or every == 0:
         raise place.refuse(item, f"has a step {step!r} that is not 1 or more")
@@ -264,7 +264,7 @@ def read_step(place: Place, step: str, item: str) -> int:
     return every
 
 
-def read_range(place: Place, text: str) -> tuple[int, int]:
+def read_range(place: FieldPosition, text: str) -> tuple[int, int]:
     field = place.field
     start, _, end = text.partition("-")
     low = _value(place, start, text)
@@ -278,7 +278,7 @@ def read_range(place: Place, text: str) -> tuple[int, int]:
     return low, high
 
 
-def _value(place: Place, text: str, item: str) -> int:
+def _value(place: FieldPosition, text: str, item: str) -> int:
     field = place.field
     name = text.upper()
     if name in field.names:
@@ -297,7 +297,7 @@ def number(text: str) -> int | None:
     return int(text) if text and _DIGITS.issuperset(text) else None
 
 
-def _unreadable(place: Place, text: str, item: str) -> InvalidCron:
+def _unreadable(place: FieldPosition, text: str, item: str) -> InvalidCron:
     if item == "":
         return place.refuse(item, "is an empty list element")
     if "?" in item:

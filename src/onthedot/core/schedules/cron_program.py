@@ -110,6 +110,28 @@ class Program:
                 first = end
         return None
 
+    def nth(self, first: int, number: int) -> int | None:
+        """The due second of this number from `first` on, 1 being the first; None: there are not so
+        many.
+        """
+        while (due := self.first(first)) is not None:  # bounded: each turn passes a window
+            number -= 1
+            if number == 0:
+                return due
+            window = self._window_at(due)
+            first = due + 1
+            if first < window.end:
+                wall, end = (
+                    max(first + window.offset, window.wall_first),
+                    window.end + window.offset,
+                )
+                inside = self._count_walls(wall, end)
+                if inside >= number:
+                    return self._nth_wall(wall, end, number) - window.offset
+                number -= inside
+                first = window.end
+        return None
+
     def is_made_up(self, due: int) -> bool:
         """Whether a due second makes up for what a gap swallowed."""
         before = self._zone.segment(due - 1 if self._gap == "after" else due)
@@ -160,6 +182,17 @@ class Program:
             if late <= seconds[-1]:
                 return wall - late + seconds[bisect_left(seconds, late)]
         return day * DAY_S + minutes[index] * 60 + seconds[0]
+
+    def _nth_wall(self, first: int, end: int, number: int) -> int:
+        """The matching reading of this number in [first, end), which has so many."""
+        low, high = first, end - 1
+        while low < high:  # halves
+            middle = (low + high) // 2
+            if self._count_walls(first, middle + 1) >= number:
+                high = middle
+            else:
+                low = middle + 1
+        return low
 
     def _count_walls(self, first: int, end: int) -> int:
         """How many readings in [first, end) match, on a clock that never changes."""

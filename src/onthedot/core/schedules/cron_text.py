@@ -18,7 +18,7 @@ from onthedot.core.schedules.cron_fields import (
     WEEKDAY,
     YEAR,
     Field,
-    Place,
+    FieldPosition,
     invalid,
     layout,
     read_range,
@@ -105,14 +105,14 @@ def _resolved(expression: str, seed: str) -> str:
     assert fields is not None, expression
     return " ".join(
         ",".join(
-            _hashed(Place(field, expression), item, seed) if item.startswith("H") else item
+            _hashed(FieldPosition(field, expression), item, seed) if item.startswith("H") else item
             for item in part.replace("+H", "+,H", 1).split(",")
         ).replace("+,", "+", 1)
         for field, part in zip(fields, parts, strict=True)
     )
 
 
-def _hashed(place: Place, item: str, seed: str) -> str:
+def _hashed(place: FieldPosition, item: str, seed: str) -> str:
     """`H`, `H(0-7)`, `H/15` or `H(0-29)/10`."""
     field = place.field
     if field is YEAR:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Final
 
-from onthedot.core.schedules.cron_fields import LAST, YEAR_MIN, Days, Fields, Weekdays
+from onthedot.core.schedules.cron_fields import LAST, YEAR_MIN, CronDays, Fields, Weekdays
 from onthedot.core.schedules.cron_program import times_of
 
 TIMES_LISTED_MAX: Final = 6
@@ -144,7 +144,7 @@ def _days(fields: Fields, *, daily: bool) -> str:
     return f"{by_number} and on {_joined(_by_weekday(weekdays, ''), _in_months(fields.months))}"
 
 
-def _by_number(days: Days, of_months: str) -> str:
+def _by_number(days: CronDays, of_months: str) -> str:
     if days.nearest is not None:
         return f"on the weekday nearest to the {_ordinal(days.nearest)} {of_months}"
     named = []

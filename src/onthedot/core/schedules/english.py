@@ -15,7 +15,7 @@ from onthedot.core.schedules.cron import Cron
 from onthedot.core.schedules.cron_fields import YEAR_MAX, YEAR_MIN
 from onthedot.core.schedules.english_cursor import THROUGH, NotEnglish
 from onthedot.core.schedules.english_days import DayPhrases
-from onthedot.core.schedules.english_said import NotSaid, schedule_of
+from onthedot.core.schedules.english_schedule import Unspecified, schedule_of
 from onthedot.core.schedules.english_words import Token
 from onthedot.core.schedules.every import Every
 from onthedot.core.schedules.moments import at_wall, today
@@ -42,12 +42,12 @@ def read_english(text: str, terms: Terms) -> Cron | Every | Repeat | Once:
     if zone is not None and zone != terms.timezone:
         position = text.rindex("(") + 2
         raise NotEnglish(position, f"is in {zone}, and the time zone is {terms.timezone}")
-    reader = Reader(words.tokens_of(sentence), terms)
+    reader = EnglishReader(words.tokens_of(sentence), terms)
     reader.said.on_a_clock = zone is not None
     try:
         reader.read()
         return schedule_of(reader.said, terms)
-    except NotSaid as missing:
+    except Unspecified as missing:
         raise NotEnglish(len(sentence.rstrip()) + 1, missing.why, missing.add) from None
     except InvalidDuration as error:
         raise NotEnglish(1, error.message) from None
@@ -60,7 +60,7 @@ def _without_zone(text: str) -> tuple[str, str | None]:
     return text[:begin].rstrip(), text[begin + 1 : -1]
 
 
-class Reader(DayPhrases):
+class EnglishReader(DayPhrases):
     """Goes through the tokens once, and fills `said`."""
 
     def __init__(self, tokens: list[Token], terms: Terms) -> None:

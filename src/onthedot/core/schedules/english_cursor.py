@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from onthedot.core.schedules import english_words as words
-from onthedot.core.schedules.english_said import Said
+from onthedot.core.schedules.english_schedule import SentenceParts
 from onthedot.core.schedules.english_words import Token
 
 THROUGH: Final = ("through", "to", "-")
@@ -29,7 +29,7 @@ class Cursor:
         self._tokens = tokens
         self._at = 0
         self._joined = False
-        self.said = Said()
+        self.said = SentenceParts()
 
     # --- tokens ---
 

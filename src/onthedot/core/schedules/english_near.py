@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
-from onthedot.core.likeness import KnownWords
+from onthedot.core.closest import KnownWords
 from onthedot.core.schedules import english_words as words
 from onthedot.core.schedules.english import read_english
 from onthedot.core.schedules.english_cursor import NotEnglish
@@ -32,6 +33,11 @@ FORMS: Final = (
     "next monday at 9:00",
     "in 10 minutes",
 )
+_SHORT: Final = re.compile(
+    r"(?:@?every)?\s*(?P<count>\d{1,6})\s*"
+    r"(?P<unit>s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?)"
+)
+_UNITS: Final = {"s": "second", "m": "minute", "h": "hour", "d": "day", "w": "week"}
 _PLAINEST: Final = "every day at 9:00"
 _LIKE: Final = 0.4
 _TRIES_MAX: Final = 3
@@ -43,7 +49,7 @@ def nearest(text: str, terms: Terms) -> str:
     """A sentence that is understood: the text mended, or else the form that is most like it. What
     is like none of them gets the plainest.
     """
-    mended = _mended(text)
+    mended = _interval(text) or _mended(text)
     for _ in range(_TRIES_MAX):
         missing = _missing(mended, terms)
         if missing is None:
@@ -52,6 +58,15 @@ def nearest(text: str, terms: Terms) -> str:
             break
         mended = f"{mended} {missing}"
     return next(iter(_FORMS.most_like(text.lower(), 1, cutoff=_LIKE)), _PLAINEST)
+
+
+def _interval(text: str) -> str | None:
+    """'5m', '10min' and 'every 2h' are how others write an interval."""
+    found = _SHORT.fullmatch(text.strip().lower())
+    if found is None:
+        return None
+    count, unit = int(found["count"]), _UNITS[found["unit"][0]]
+    return f"every {count} {unit}s" if count > 1 else f"every {unit}"
 
 
 def _missing(text: str, terms: Terms) -> str | None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice, pairwise
-from typing import Literal, NamedTuple
+from itertools import islice
+from typing import Final, Literal, NamedTuple
 
 from onthedot.core.instants import INSTANT_MAX, SECOND, Instant
-from onthedot.core.schedules.allowed import COUNT_MAX, Allowed
+from onthedot.core.schedules.allowed import Allowed
 from onthedot.core.schedules.cron import Cron
 from onthedot.core.schedules.fixed_delay import FixedDelay
 from onthedot.core.schedules.once import Once
 from onthedot.core.schedules.repeat import Repeat
-from onthedot.core.schedules.span import Timetable, span
+from onthedot.core.schedules.span import Schedule, Timetable, dues, span
 from onthedot.core.schedules.wall import comes_twice
 from onthedot.core.schedules.within import Within
 from onthedot.core.schedules.zones import zone_of
@@ -29,7 +29,10 @@ Mark = Literal[
 ]
 
 
-class Coming(NamedTuple):
+_MOVED: Final[tuple[Mark, ...]] = ("calendar",)
+
+
+class PreviewedOccurrence(NamedTuple):
     """An occurrence to come: due at `at`, which its schedule names as `nominal`: a calendar may
     have moved it. `skipped`: instants of the schedule, since the occurrence before, that a calendar
     leaves out or has moved onto this one; None: too many to count.
@@ -43,23 +46,39 @@ class Coming(NamedTuple):
 
 def coming(
     schedule: Timetable | Once | FixedDelay | None, after: Instant, count: int, *, anchor: Instant
-) -> list[Coming]:
-    """The next occurrences strictly after an instant, at most `count`. Of a fixed delay one, if no
-    run is under way: all others are counted from ends that nobody knows.
+) -> list[PreviewedOccurrence]:
+    """The next occurrences strictly after an instant, at most `count`."""
+    return list(islice(to_come(schedule, after, anchor=anchor), count))
+
+
+def to_come(
+    schedule: Timetable | Once | FixedDelay | None, after: Instant, *, anchor: Instant
+) -> Iterator[PreviewedOccurrence]:
+    """All occurrences strictly after an instant, each worked out when it is asked for. Of a fixed
+    delay one, if no run is under way: all others are counted from ends that nobody knows.
     """
     if schedule is None:
-        return []
+        return
     if isinstance(schedule, FixedDelay):
         due = after + schedule.delay_us
-        return [Coming(due, due, ("fixedDelay",))] if count and due <= INSTANT_MAX else []
-    dues = list(islice(_dues(schedule, after, anchor), count))
-    base = schedule.base if isinstance(schedule, Within) else schedule
-    if isinstance(base, Allowed):
+        if due <= INSTANT_MAX:
+            yield PreviewedOccurrence(due, due, ("fixedDelay",))
+        return
+    if isinstance(schedule, Once):
+        if schedule.at > after:
+            yield PreviewedOccurrence(schedule.at, schedule.at)
+        return
+    base, end = schedule, INSTANT_MAX
+    if isinstance(schedule, Within):
+        base = schedule.base
+        end = INSTANT_MAX if schedule.end is None else schedule.end
         # What a window leaves out before its beginning was not for the calendar to skip.
-        start = schedule.start if isinstance(schedule, Within) else None
-        before = after if start is None else max(after, start - 1)
-        return [_under(base, last, due, anchor) for last, due in pairwise([before, *dues])]
-    return [Coming(due, due, marks(schedule, due)) for due in dues]
+        after = after if schedule.start is None else max(after, schedule.start - 1)
+    if isinstance(base, Allowed):
+        yield from _under(base, after, end, anchor)
+        return
+    for due in dues(schedule, after, anchor=anchor):
+        yield PreviewedOccurrence(due, due, marks(schedule, due))
 
 
 def marks(schedule: Timetable | Once, due: Instant) -> tuple[Mark, ...]:
@@ -78,36 +97,25 @@ def marks(schedule: Timetable | Once, due: Instant) -> tuple[Mark, ...]:
     return ()
 
 
-def _under(schedule: Allowed, before: Instant, due: Instant, anchor: Instant) -> Coming:
-    """An occurrence under a calendar; `before` is the one before it."""
-    nominal, *others = schedule.gathered(due, anchor=anchor)
-    skipped = _left_out(schedule, before, due, anchor)
-    found = marks(schedule.base, due) if nominal == due else ("calendar",)
-    return Coming(due, nominal, found, None if skipped is None else skipped + len(others))
+def _under(
+    schedule: Allowed, before: Instant, end: Instant, anchor: Instant
+) -> Iterator[PreviewedOccurrence]:
+    """Occurrences under a calendar, later than `before` and up to `end`."""
+    for due, nominals, landed in schedule.landings(before, anchor=anchor):
+        if due > end:
+            return
+        nominal, *others = nominals
+        passed = _between(schedule.base, before, due, anchor)
+        skipped = None if passed is None else passed - landed + len(others)
+        found = marks(schedule.base, due) if nominal == due else _MOVED
+        yield PreviewedOccurrence(due, nominal, found, skipped)
+        before = due
 
 
-def _left_out(schedule: Allowed, before: Instant, due: Instant, anchor: Instant) -> int | None:
-    """How many instants between two occurrences come to nothing; None: too many to count."""
-    first = schedule.base.after(before, anchor=anchor)
+def _between(schedule: Schedule, before: Instant, due: Instant, anchor: Instant) -> int | None:
+    """How many instants a schedule has between two; None: too many to count."""
+    first = schedule.after(before, anchor=anchor)
     if first is None or first >= due:
         return 0
-    if schedule.roll == "skip":
-        passed = span(schedule.base, first, due - 1, anchor=anchor)
-        return 0 if passed is None else passed.count
-    total = 0
-    for _ in range(COUNT_MAX):
-        if first is None or first >= due:
-            return total
-        total += schedule.lands(first) is None
-        first = schedule.base.after(first, anchor=anchor)
-    return None
-
-
-def _dues(schedule: Timetable | Once, after: Instant, anchor: Instant) -> Iterator[Instant]:
-    if isinstance(schedule, Once):
-        yield from [schedule.at] if schedule.at > after else []
-        return
-    due = schedule.after(after, anchor=anchor)
-    while due is not None:
-        yield due
-        due = schedule.after(due, anchor=anchor)
+    passed = span(schedule, first, due - 1, anchor=anchor)
+    return 0 if passed is None else passed.count

@@ -7,6 +7,7 @@ Every occurrence is counted from the start, never from the one before: a month a
 from __future__ import annotations
 
 from calendar import monthrange
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from typing import Final, NamedTuple
@@ -55,30 +56,34 @@ class Repeat:
 
     def after(self, instant: Instant, *, anchor: Instant = 0) -> Instant | None:
         """The first due instant strictly after; None when there is none before 2200."""
-        number = max(self._first, self._near(instant))
+        return next(self.dues(instant), None)
+
+    def dues(self, after: Instant) -> Iterator[Instant]:
+        """All that is due strictly after, in order."""
+        number = max(self._first, self._near(after))
         begin = self._begin()
         while self.times is None or number < self._first + self.times:  # bounded: dues grow
             if self.start + number * self.step.mean_us > INSTANT_MAX + 2 * DAY * 31:
-                return None
-            for due in self._dues(number, begin, instant):
+                return
+            for due in self._dues(number, begin, after):
                 if due > INSTANT_MAX:
-                    return None
-                if due > instant:
-                    return due
+                    return
+                if due > after:
+                    yield due
+                    after = due
             number += 1
-        return None
 
     def count(self, first: Instant, last: Instant, *, limit: int) -> int | None:
         """How many due instants lie in [first, last]; None when more than `limit`."""
-        due = self.after(first - 1)
         total = 0
-        while due is not None and due <= last:
+        for due in self.dues(first - 1):
+            if due > last:
+                break
             if self.step.is_elapsed:
                 return (min(last, self._end) - due) // self.step.us + 1
             total += 1
             if total > limit:
                 return None
-            due = self.after(due)
         return total
 
     def makes_up(self, due: Instant) -> bool:

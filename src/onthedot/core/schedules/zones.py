@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, Protocol
 from weakref import WeakSet
 from zoneinfo import ZoneInfo, available_timezones
 
-from onthedot.core.likeness import KnownWords
+from onthedot.core.closest import KnownWords
 from onthedot.errors import InvalidTimezone
 
 _NAME_LENGTH_MAX: Final = 64
@@ -22,8 +22,8 @@ _NOT_PLACES: Final = {"localtime", "Factory"}
 # The clocks of a zone never change twice within a probe: the shortest time between two changes
 # since 1970 is six days and 23 hours (Recife in 2000, Gaza in 2040). A test holds it against the
 # whole tz database.
-_PROBE_S: Final = 2 * 86_400
-_STRETCH_S: Final = 183 * _PROBE_S
+_PROBE_S: Final = 6 * 86_400
+_STRETCH_S: Final = 61 * _PROBE_S
 _OFFSET_MAX: Final = 86_400  # no zone is a whole day off
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from onthedot.core.states import Status
-from onthedot.core.why.facts import Facts, Finding, NodeFact, NoticeFact, RunFact, Verdict
+from onthedot.core.why.facts import Facts, Finding, NodeFact, NoticeFact, RunFact, Severity
 from onthedot.core.why.nodes import scheduler, worker
 from onthedot.core.why.runs import ended, job_of_run, notice_of, unended
 from onthedot.core.why.times import (
@@ -28,7 +28,7 @@ __all__ = [
     "NodeFact",
     "NoticeFact",
     "RunFact",
-    "Verdict",
+    "Severity",
     "last_due",
     "summary",
     "why_job",
@@ -41,7 +41,7 @@ def why_job(facts: Facts) -> list[Finding]:
     job = facts.job
     assert job is not None, "only a job that is there can be asked about"
     name, version = job.definition.name, job.version
-    findings = [Finding("job", Verdict.OK, f"it exists: '{name}', version {version}")]
+    findings = [Finding("job", Severity.OK, f"it exists: '{name}', version {version}")]
     findings += [paused(facts, job), schedule(facts, job), *calendar(facts, job)]
     findings += [*chain(facts, job), *set_aside(facts), *unfired(facts, job)]
     findings += [scheduler(facts, job), *worker(facts, job.definition), *_last(facts)]
@@ -53,7 +53,7 @@ def why_run(facts: Facts, run: RunFact) -> list[Finding]:
     findings = [job_of_run(facts)]
     if run.redrive_of is not None:
         found = f"it does run {run.redrive_of} again, which failed"
-        findings.append(Finding("redrive", Verdict.NOTE, found))
+        findings.append(Finding("redrive", Severity.NOTE, found))
     if run.status in (Status.SCHEDULED, Status.QUEUED, Status.RUNNING):
         findings += unended(facts, run)
     else:
@@ -62,13 +62,13 @@ def why_run(facts: Facts, run: RunFact) -> list[Finding]:
     if run.rescues:
         times = f"{run.rescues} time{'s' if run.rescues > 1 else ''}"
         found = f"it was taken over from a dead node {times}; that used up no retry"
-        findings.append(Finding("rescues", Verdict.NOTE, found))
+        findings.append(Finding("rescues", Severity.NOTE, found))
     return findings
 
 
 def summary(findings: Sequence[Finding]) -> str:
     """The first thing that is wrong, else the first that explains something."""
-    for verdict in (Verdict.PROBLEM, Verdict.NOTE):
+    for verdict in (Severity.PROBLEM, Severity.NOTE):
         for finding in findings:
             if finding.verdict is verdict:
                 return finding.found
@@ -80,6 +80,6 @@ def summary(findings: Sequence[Finding]) -> str:
 
 def _last(facts: Facts) -> Iterator[Finding]:
     if facts.last is None:
-        yield Finding("last run", Verdict.OK, "nothing of it is in the ledger yet")
+        yield Finding("last run", Severity.OK, "nothing of it is in the ledger yet")
     else:
         yield ended(facts, facts.last, check="last run")

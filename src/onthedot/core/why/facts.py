@@ -13,7 +13,7 @@ from onthedot.core.recovery import Offset, judge_offset
 from onthedot.core.states import Status
 
 
-class Verdict(StrEnum):
+class Severity(StrEnum):
     OK = "ok"
     NOTE = "note"
     """Explains something, and may well be meant."""
@@ -25,7 +25,7 @@ class Finding:
     """One check: its name, what was found in a sentence, and the fix if there is one."""
 
     check: str
-    verdict: Verdict
+    verdict: Severity
     found: str
     fix: str = ""
 
@@ -54,7 +54,9 @@ class NodeFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFact:
-    """A run or a range of the ledger. `error` is that of its last failed attempt."""
+    """A run or a range of the ledger. `error` is that of its last failed attempt. `fault`: what its
+    node has said about a call that it could not make.
+    """
 
     run_id: str
     status: Status
@@ -70,6 +72,7 @@ class RunFact:
     until: Instant | None = None
     count: int | None = None
     redrive_of: str | None = None
+    fault: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,7 @@ class Facts:
     `queued`: due runs of the job's queue that nobody holds. `last` is the job's latest record that
     has ended; `link` the run of the chain's link, if the job has a fixed delay and that run is
     there; `is_letter`: the run is among the dead letters; `notice` that of its failure, if nobody
-    has received it.
+    has received it. `horizon`: up to where the clock was claimed.
     """
 
     now: Instant
@@ -102,6 +105,7 @@ class Facts:
     link: RunFact | None = None
     is_letter: bool = False
     notice: NoticeFact | None = None
+    horizon: Instant = 0
     alive: tuple[NodeFact, ...] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from onthedot.core.instants import format_instant
 from onthedot.core.states import Status
-from onthedot.core.why.facts import Facts, Finding, RunFact, Verdict, when
+from onthedot.core.why.facts import Facts, Finding, RunFact, Severity, when
 from onthedot.core.why.nodes import clock_refused, worker
 
 
 def job_of_run(facts: Facts) -> Finding:
     if facts.job is None:
-        return Finding("job", Verdict.NOTE, f"its job {facts.job_id} was deleted")
+        return Finding("job", Severity.NOTE, f"its job {facts.job_id} was deleted")
     found = f"it belongs to job {facts.job_id}, '{facts.job.definition.name}'"
-    return Finding("job", Verdict.OK, found)
+    return Finding("job", Severity.OK, found)
 
 
 def ended(facts: Facts, run: RunFact, *, check: str = "end") -> Finding:
@@ -24,22 +24,22 @@ def ended(facts: Facts, run: RunFact, *, check: str = "end") -> Finding:
     at = "" if run.finished_at is None else f" at {when(run.finished_at, facts.now)}"
     match run.status:
         case Status.SUCCEEDED:
-            return Finding(check, Verdict.OK, f"{what} succeeded{at}, in attempt {run.attempt}")
+            return Finding(check, Severity.OK, f"{what} succeeded{at}, in attempt {run.attempt}")
         case Status.FAILED:
             error = run.error or run.reason or "no error was given"
             found = f"{what} failed{at}, in attempt {run.attempt}: {error}"
             fix = f"Mend the cause, then: onthedot run redrive {run.run_id}"
-            return Finding(check, Verdict.PROBLEM, found, fix if facts.is_letter else "")
+            return Finding(check, Severity.PROBLEM, found, fix if facts.is_letter else "")
         case Status.LOST:
             found = f"{what} was lost{at}: {run.error or run.reason}"
             fix = f"See whether it was done. To do it again: onthedot run redrive {run.run_id}"
-            return Finding(check, Verdict.PROBLEM, found, fix if facts.is_letter else "")
+            return Finding(check, Severity.PROBLEM, found, fix if facts.is_letter else "")
         case Status.MISSED | Status.SKIPPED:
             found = f"{_range(run)} {run.status}{reason}"
             fix = f"onthedot job trigger {facts.job_id}" if facts.job is not None else ""
-            verdict = Verdict.PROBLEM if run.status is Status.MISSED else Verdict.NOTE
+            verdict = Severity.PROBLEM if run.status is Status.MISSED else Severity.NOTE
             return Finding(check, verdict, found, fix)
-    return Finding(check, Verdict.NOTE, f"{what} ended as {run.status}{at}{reason}")
+    return Finding(check, Severity.NOTE, f"{what} ended as {run.status}{at}{reason}")
 
 
 def notice_of(facts: Facts) -> Iterator[Finding]:
@@ -51,12 +51,12 @@ def notice_of(facts: Facts) -> Iterator[Finding]:
     if notice.at is None:
         found = f"the notice to {notice.url} was given up {tried}{trouble}"
         yield Finding(
-            "notice", Verdict.PROBLEM, found, "Mend the receiver, or the job's onFailure."
+            "notice", Severity.PROBLEM, found, "Mend the receiver, or the job's onFailure."
         )
     else:
         next_try = when(notice.at, facts.now)
         found = f"the notice to {notice.url} is to be tried at {next_try}, {tried}{trouble}"
-        yield Finding("notice", Verdict.NOTE, found)
+        yield Finding("notice", Severity.NOTE, found)
 
 
 def _range(run: RunFact) -> str:
@@ -70,19 +70,22 @@ def _range(run: RunFact) -> str:
 def unended(facts: Facts, run: RunFact) -> Iterator[Finding]:
     if run.error is not None:
         found = f"attempt {run.attempt - 1} failed: {run.error}"
-        yield Finding("last attempt", Verdict.PROBLEM, found)
+        yield Finding("last attempt", Severity.PROBLEM, found)
+    if run.fault is not None:
+        fix = "See what the node lacks: /health of the node, and the event node.fault in its log."
+        yield Finding("node fault", Severity.PROBLEM, run.fault, fix)
     if run.status is Status.RUNNING:
         assert run.started_at is not None, run
         found = f"attempt {run.attempt} is running since {when(run.started_at, facts.now)}"
         fix = f"If it shall not: onthedot run cancel {run.run_id}"
-        yield Finding("running", Verdict.NOTE, found, fix)
+        yield Finding("running", Severity.NOTE, found, fix)
         yield from _owner(facts, run)
     elif run.status is Status.SCHEDULED:
         which = "is due" if run.attempt == 1 else f"waits for attempt {run.attempt}"
-        yield Finding("due", Verdict.NOTE, f"it {which} at {when(run.at, facts.now)}")
+        yield Finding("due", Severity.NOTE, f"it {which} at {when(run.at, facts.now)}")
     else:
         found = f"it could start since {when(run.at, facts.now)}"
-        yield Finding("due", Verdict.OK, found)
+        yield Finding("due", Severity.OK, found)
         yield from _owner(facts, run)
         if run.node is None and facts.job is not None:
             yield from worker(facts, facts.job.definition)
@@ -91,7 +94,7 @@ def unended(facts: Facts, run: RunFact) -> Iterator[Finding]:
 def _owner(facts: Facts, run: RunFact) -> Iterator[Finding]:
     if run.node is None:
         found = f"no node holds it; {facts.queued} due runs of its queue wait"
-        yield Finding("node", Verdict.NOTE, found)
+        yield Finding("node", Severity.NOTE, found)
         return
     node = next((each for each in facts.nodes if each.number == run.node), None)
     if node is None or not node.alive:
@@ -100,12 +103,12 @@ def _owner(facts: Facts, run: RunFact) -> Iterator[Finding]:
         yield clock_refused("node", [node])
     else:
         busy = f"{node.running} of its {node.slots} slots are busy"
-        yield Finding("node", Verdict.OK, f"node {run.node} holds it and is alive; {busy}")
+        yield Finding("node", Severity.OK, f"node {run.node} holds it and is alive; {busy}")
 
 
 def _orphaned(facts: Facts, node: int) -> Finding:
     if any("janitor" in each.roles for each in facts.alive):
         found = f"node {node}, which held it, is dead; it is taken over within seconds"
-        return Finding("node", Verdict.NOTE, found)
+        return Finding("node", Severity.NOTE, found)
     found = f"node {node}, which held it, is dead, and no janitor is alive to take it over"
-    return Finding("node", Verdict.PROBLEM, found, "onthedot serve --roles janitor")
+    return Finding("node", Severity.PROBLEM, found, "onthedot serve --roles janitor")

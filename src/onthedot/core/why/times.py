@@ -5,13 +5,15 @@ chain that stands, an entry that cannot be fired.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from onthedot.core.editing import first_entry, next_run_at
 from onthedot.core.instants import SECOND, Instant, format_instant
 from onthedot.core.model import Job, Once, allowed_of, timetable
 from onthedot.core.schedules import FixedDelay, Timetable, latest
 from onthedot.core.states import Status, is_over
-from onthedot.core.why.facts import Facts, Finding, RunFact, Verdict, when
+from onthedot.core.why.facts import Facts, Finding, RunFact, Severity, when
+from onthedot.errors import TooCostly
 
 PATIENCE = 5 * SECOND
 """What is due no longer than this may still be on its way."""
@@ -22,18 +24,19 @@ def last_due(job: Job, now: Instant) -> Instant | None:
     schedule = timetable(job.definition)
     if schedule is None or job.definition.paused:
         return None
-    first = first_entry(job, job.since)
-    if first is None or first > now - PATIENCE:
-        return None
-    return latest(schedule, now - PATIENCE, first=first, anchor=job.anchor)
+    with suppress(TooCostly):  # what cannot be found was set aside, and that is said
+        first = first_entry(job, job.since)
+        if first is not None and first <= now - PATIENCE:
+            return latest(schedule, now - PATIENCE, first=first, anchor=job.anchor)
+    return None
 
 
 def paused(facts: Facts, job: Job) -> Finding:
     if not job.definition.paused:
-        return Finding("paused", Verdict.OK, "it is not paused")
+        return Finding("paused", Severity.OK, "it is not paused")
     since = job.updated_at if job.skipping_from is None else job.skipping_from
     found = f"it is paused since {when(since, facts.now)}: its occurrences are skipped"
-    return Finding("paused", Verdict.PROBLEM, found, f"onthedot job resume {facts.job_id}")
+    return Finding("paused", Severity.PROBLEM, found, f"onthedot job resume {facts.job_id}")
 
 
 def schedule(facts: Facts, job: Job) -> Finding:
@@ -41,21 +44,21 @@ def schedule(facts: Facts, job: Job) -> Finding:
     trigger = f"onthedot job trigger {facts.job_id}"
     if schedule is None:
         found = "it has no schedule: it runs only when it is triggered"
-        return Finding("schedule", Verdict.NOTE, found, trigger)
+        return Finding("schedule", Severity.NOTE, found, trigger)
     if job.definition.paused:
-        return Finding("schedule", Verdict.OK, "it has a schedule, which the pause holds back")
+        return Finding("schedule", Severity.OK, "it has a schedule, which the pause holds back")
     due = next_run_at(job, facts.now)
     if due is not None:
-        return Finding("schedule", Verdict.OK, f"it is due next at {when(due, facts.now)}")
+        return Finding("schedule", Severity.OK, f"it is due next at {when(due, facts.now)}")
     if isinstance(schedule, Once):
         was = "was" if schedule.at <= facts.now else "has its end already:"
         found = f"its one instant {was} {when(schedule.at, facts.now)}"
-        return Finding("schedule", Verdict.NOTE, found, trigger)
+        return Finding("schedule", Severity.NOTE, found, trigger)
     if job.link is not None:
         found = f"its run of {when(job.link, facts.now)} is not over: the next counts from its end"
-        return Finding("schedule", Verdict.OK, found)
+        return Finding("schedule", Severity.OK, found)
     found = f"its schedule is over: {_over(job, facts.now)}"
-    return Finding("schedule", Verdict.NOTE, found, trigger)
+    return Finding("schedule", Severity.NOTE, found, trigger)
 
 
 def _over(job: Job, now: Instant) -> str:
@@ -90,9 +93,9 @@ def calendar(facts: Facts, job: Job) -> Iterator[Finding]:
         where = "" if lands is None else f" to {when(lands, facts.now)}"
         found = f"{who} {what} {when(nominal, facts.now)}{where}: {allowed.against(nominal)}"
         fix = f"If that is not meant: onthedot calendar show {named.name}"
-        yield Finding("calendar", Verdict.NOTE, found, fix)
+        yield Finding("calendar", Severity.NOTE, found, fix)
         return
-    yield Finding("calendar", Verdict.OK, f"{who} leaves its last and its next instant alone")
+    yield Finding("calendar", Severity.OK, f"{who} leaves its last and its next instant alone")
 
 
 def _around(schedule: Timetable, job: Job, now: Instant) -> Iterator[Instant]:
@@ -112,19 +115,19 @@ def chain(facts: Facts, job: Job) -> Iterator[Finding]:
         return
     if link is None and job.definition.paused:
         found = "the pause holds its chain back: the next run counts from the end of the pause"
-        yield Finding("chain", Verdict.OK, found)
+        yield Finding("chain", Severity.OK, found)
     elif link is None or is_over(link.status):
         due = when(job.link, facts.now)
         lost = "is not there" if link is None else f"has ended: run {link.run_id}, {link.status}"
         found = f"its chain stands: its link of {due} {lost}, and no other was made"
         fix = f"onthedot job pause {facts.job_id}, then onthedot job resume {facts.job_id}"
-        yield Finding("chain", Verdict.PROBLEM, found, fix)
+        yield Finding("chain", Severity.PROBLEM, found, fix)
     else:
         after = "; the next counts from its end"
         if job.definition.paused:
             after = "; after its end the pause holds the chain back"
         found = f"its latest link is run {link.run_id}, {_waits(link, facts.now)}{after}"
-        yield Finding("chain", Verdict.OK, found)
+        yield Finding("chain", Severity.OK, found)
 
 
 def _waits(link: RunFact, now: Instant) -> str:
@@ -143,7 +146,7 @@ def set_aside(facts: Facts) -> Iterator[Finding]:
     if facts.set_aside is not None:
         found = f"its entry in the clock cannot be fired: {facts.set_aside}"
         fix = "Edit the job's schedule: every edit makes a new entry."
-        yield Finding("clock", Verdict.PROBLEM, found, fix)
+        yield Finding("clock", Severity.PROBLEM, found, fix)
 
 
 def unfired(facts: Facts, job: Job) -> Iterator[Finding]:
@@ -151,6 +154,6 @@ def unfired(facts: Facts, job: Job) -> Iterator[Finding]:
     if due is not None and not facts.recorded:
         found = f"it was due at {when(due, facts.now)}, and nobody has fired that yet"
         fix = "See the next checks; what is late is caught up by the job's catchUp."
-        yield Finding("fired", Verdict.PROBLEM, found, fix)
+        yield Finding("fired", Severity.PROBLEM, found, fix)
     elif due is not None:
-        yield Finding("fired", Verdict.OK, "its last due instant is in the ledger")
+        yield Finding("fired", Severity.OK, "its last due instant is in the ledger")

@@ -8,14 +8,15 @@ from collections.abc import Awaitable, Callable, Mapping, Set
 from typing import NamedTuple, Protocol
 
 from onthedot.core.instants import Instant
-from onthedot.core.model import Handling, LeasedRun
+from onthedot.core.model import ExecutionSpec, LeasedRun
+from onthedot.core.node_faults import fault_of
 from onthedot.core.outcomes import Result
 from onthedot.ids import job_id, run_id
 from onthedot.observe.events import warn
-from onthedot.wire.pipe import Said
+from onthedot.wire.pipe import CallOutput
 
 
-def _unheard(run: LeasedRun, said: Said) -> None: ...
+def _unheard(run: LeasedRun, said: CallOutput) -> None: ...
 
 
 class Turns(Protocol):
@@ -24,6 +25,11 @@ class Turns(Protocol):
     @property
     def deadly(self) -> Set[str]:
         """Functions that are called alone, since they kill their runners."""
+        ...
+
+    @property
+    def stuck(self) -> Set[str]:
+        """Those of them that had to be killed, since they did not end when they were asked to."""
         ...
 
     def waits(self, run: LeasedRun) -> None:
@@ -36,6 +42,10 @@ class Turns(Protocol):
         """
         ...
 
+    def killed(self, run: LeasedRun) -> None:
+        """It was called, and has to be killed: it does not end, or took its own process down."""
+        ...
+
     async def may_begin(self, run: LeasedRun) -> bool:
         """Wait until the call may be made; its time begins then. False: it is not ours to make any
         more.
@@ -45,10 +55,13 @@ class Turns(Protocol):
 
 class _AnyTime:
     deadly: Set[str] = frozenset()
+    stuck: Set[str] = frozenset()
 
     def waits(self, run: LeasedRun) -> None: ...
 
     def suspected(self, run: LeasedRun, *, killed: bool) -> None: ...
+
+    def killed(self, run: LeasedRun) -> None: ...
 
     async def may_begin(self, run: LeasedRun) -> bool:
         return True
@@ -62,9 +75,9 @@ class Call(NamedTuple):
 
     installation: str
     run: LeasedRun
-    handling: Handling
+    execution: ExecutionSpec
     checkpoint: str | None = None
-    noted: Callable[[LeasedRun, Said], None] = _unheard
+    noted: Callable[[LeasedRun, CallOutput], None] = _unheard
     turns: Turns = _AnyTime()
 
     @property
@@ -86,11 +99,11 @@ class Call(NamedTuple):
 
     @property
     def url(self) -> str:
-        return self.handling.handler_url
+        return self.execution.handler_url
 
     @property
     def payload(self) -> str:
-        return self.handling.payload if self.run.payload is None else self.run.payload
+        return self.execution.payload if self.run.payload is None else self.run.payload
 
 
 Done = Callable[[Result | None], None]
@@ -121,7 +134,7 @@ class EitherRunner:
         self._functions = functions
 
     def start(self, call: Call, done: Done) -> Stop:
-        runner = self._functions if call.handling.handler else self._callbacks
+        runner = self._functions if call.execution.handler else self._callbacks
         return runner.start(call, done)
 
     async def close(self) -> None:
@@ -155,4 +168,5 @@ def _result(task: asyncio.Task[Result]) -> Result | None:
 def failed(error: BaseException) -> Result:
     """A mistake in a runner is the failure of an attempt, never that of the worker."""
     warn("runner.failed", error=f"{type(error).__name__}: {error}")
-    return Result(error=f"the runner failed: {type(error).__name__}: {error}")
+    described = f"{type(error).__name__}: {error}".rstrip(": ")
+    return Result(error=f"the runner failed: {described}", fault=fault_of(error))

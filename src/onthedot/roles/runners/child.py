@@ -12,41 +12,49 @@ from collections.abc import Callable
 from pathlib import Path
 
 from onthedot.wire.pipe import (
-    Alive,
-    Begin,
-    End,
+    CallEnded,
     Frames,
     FromRunner,
-    Hello,
-    Refusal,
+    LoadFailed,
+    RunnerAlive,
+    RunnerHello,
+    SqlReply,
+    StartCall,
     ToRunner,
-    frame,
+    frames,
     from_runner,
 )
 
-MAIN = "onthedot.sdk.runner"
+MAIN = "onthedot.runner"
 HELLO_S = 60.0
 DYING_S = 1.0
 """So long a runner that has closed its pipe may take to be gone."""
+LAST_WORDS_S = 0.5
+"""So long what a dead runner had said before may take to be read."""
 DATABASE = "ONTHEDOT_RUNNER_DATABASE"
 """Not an argument: everybody on the machine could read that."""
+SERVERS = "ONTHEDOT_DATABASE"
 
 
-class Child(asyncio.Protocol):
+class RunnerChild(asyncio.Protocol):
     """`on_message` gets what it says, `on_death` is called once, when it is gone. `database`: where
     exactly-once functions write themselves; empty: through us.
     """
 
     def __init__(
         self,
-        on_message: Callable[[Child, FromRunner], None],
-        on_death: Callable[[Child], None],
+        on_message: Callable[[RunnerChild, FromRunner], None],
+        on_death: Callable[[RunnerChild], None],
         *,
         database: str = "",
     ) -> None:
         self._database = database
-        self.under_way: dict[int, Begin] = {}
+        self.under_way: dict[int, StartCall] = {}
+        self.asked = 0
+        """So many calls in it were asked to end and have not."""
         self.how_it_died = ""
+        self.was_killed = False
+        """It died because the worker killed it."""
         self.heard_at = 0.0
         self.silent = False
         self.beats = False
@@ -59,10 +67,11 @@ class Child(asyncio.Protocol):
         self._frames = Frames()
         self._said: list[ToRunner] = []
         self._process: asyncio.subprocess.Process | None = None
+        self._outliving: asyncio.Task[None] | None = None
         self._transport: asyncio.Transport | None = None
-        self._hello: asyncio.Future[Hello] = asyncio.get_running_loop().create_future()
+        self._hello: asyncio.Future[RunnerHello] = asyncio.get_running_loop().create_future()
 
-    async def start(self, app: str, memory_limit: int = 0) -> Hello:
+    async def start(self, app: str, memory_limit: int = 0) -> RunnerHello:
         """Start the process and wait for its first word; raises CannotLoad if it cannot begin."""
         self._oom_kills = _oom_kills()
         await self._launch(app, memory_limit)
@@ -84,12 +93,30 @@ class Child(asyncio.Protocol):
                 *(sys.executable, "-m", MAIN, app, str(theirs.fileno())),
                 *(str(os.getpid()), str(memory_limit)),
                 pass_fds=(theirs.fileno(),),
-                env=os.environ | {DATABASE: self._database},
+                env=self._environment(),
                 stdin=asyncio.subprocess.DEVNULL,
                 start_new_session=True,
             )
         self._group = self._process.pid
         self._transport, _ = await loop.create_connection(lambda: self, sock=ours)
+        self._outliving = loop.create_task(self._outlive(self._process, self._transport))
+
+    async def _outlive(
+        self, process: asyncio.subprocess.Process, transport: asyncio.Transport
+    ) -> None:
+        """A process that a function has forked holds the pipe, too, and may live longer than the
+        runner: then only this tells that the runner is gone.
+        """
+        await process.wait()
+        await asyncio.sleep(LAST_WORDS_S)
+        transport.abort()
+
+    def _environment(self) -> dict[str, str]:
+        """Ours; but functions that have a way to the database of their own are not given ours."""
+        ours = dict(os.environ)
+        if self._database and ours.get(SERVERS) != self._database:
+            ours.pop(SERVERS, None)
+        return ours | {DATABASE: self._database}
 
     @property
     def pid(self) -> int | None:
@@ -104,10 +131,18 @@ class Child(asyncio.Protocol):
     def kill(self) -> None:
         if self._process is not None and self._process.returncode is None:
             self._killed = True
+            self._kill_group()
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                if self._group is not None:
-                    os.killpg(self._group, signal.SIGKILL)
                 self._process.kill()
+
+    def _kill_group(self) -> None:
+        """With what its functions have started, which would go on with a run that is tried again.
+        Once: when nobody is left, another group may get its number.
+        """
+        group, self._group = self._group, None
+        if group is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(group, signal.SIGKILL)
 
     async def end(self) -> None:
         """Close the pipe, which ends a well-behaved runner; the others are killed. Nobody is told
@@ -135,20 +170,20 @@ class Child(asyncio.Protocol):
         self.silent = False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        asyncio.get_running_loop().create_task(self._bury())
+        asyncio.get_running_loop().create_task(self._report_death())
 
     # Inside
 
     def _heard(self, message: FromRunner) -> None:
-        if isinstance(message, End):  # nearly all that is ever said
+        if isinstance(message, CallEnded):  # nearly all that is ever said
             self._on_message(self, message)
-        elif isinstance(message, Hello):
+        elif isinstance(message, RunnerHello):
             if not self._hello.done():
                 self._hello.set_result(message)
-        elif isinstance(message, Refusal):
+        elif isinstance(message, LoadFailed):
             if not self._hello.done():
                 self._hello.set_exception(CannotLoad(message.error))
-        elif isinstance(message, Alive):
+        elif isinstance(message, RunnerAlive):
             self.beats = True
         else:
             self._on_message(self, message)
@@ -156,24 +191,30 @@ class Child(asyncio.Protocol):
     def _flush(self) -> None:
         said, self._said = self._said, []
         if self._transport is not None and not self._transport.is_closing():
-            self._transport.write(frame(list(said)))
+            self._transport.write(frames(said, _instead))
 
-    async def _bury(self) -> None:
+    async def _report_death(self) -> None:
         if self._process is not None:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(DYING_S):
                     await self._process.wait()
-        killed = self._killed
+        self.was_killed = self._killed
         self.kill()
+        if not self._is_over:
+            self._kill_group()
         code = 0 if self._process is None else await self._process.wait()
         self.how_it_died = _in_words(code)
-        if code == -signal.SIGKILL and not killed and _oom_kills() > self._oom_kills:
+        if code == -signal.SIGKILL and not self.was_killed and _oom_kills() > self._oom_kills:
             self.how_it_died = "ran out of memory: the kernel killed it (SIGKILL)"
         if not self._hello.done():
             self._hello.set_exception(CannotLoad(f"the runner process {self.how_it_died}"))
         if not self._is_over:
             self._is_over = True
             self._on_death(self)
+
+
+def _instead(message: ToRunner, why: str) -> ToRunner | None:
+    return SqlReply(message.ask, why) if isinstance(message, SqlReply) else None
 
 
 class CannotLoad(Exception):
@@ -196,3 +237,9 @@ def _in_words(code: int) -> str:
     with contextlib.suppress(ValueError):
         return f"was killed by {signal.Signals(-code).name}"
     return f"was killed by signal {-code}"
+
+
+MakeChild = Callable[
+    [Callable[[RunnerChild, FromRunner], None], Callable[[RunnerChild], None]], RunnerChild
+]
+"""A runner process to be started, given who hears what it says and who is told of its death."""

@@ -4,48 +4,56 @@ A function that holds the interpreter, leaks or crashes costs its neighbours in 
 start, and nobody a lease. When a runner dies, whoever was in it is a suspect: suspects are called
 again one at a time, each alone in a runner, within the same attempt. One that kills three runners
 in which it is alone is quarantined. A function that does so is called nowhere else until a call of
-it has ended by itself. What may be started at most once is not called again.
+it has ended by itself. What may be started at most once is not called again, and so shares its
+runners only with its like.
+
+A call that does not end when it is asked to retires its runner: that takes no new call, another one
+takes its place, and it is killed once its other calls have ended or had their time.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
-import os
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from onthedot.core.instants import SECOND
+from onthedot.core.killers import ALONE_MAX, ASKED_S
+from onthedot.core.node_faults import fault_of
 from onthedot.core.outcomes import Result
-from onthedot.observe.events import log, warn
+from onthedot.observe.events import warn
 from onthedot.roles.runners import Call, Done, Stop
-from onthedot.roles.runners.child import CannotLoad, Child
-from onthedot.roles.runners.transactions import Transactions
-from onthedot.roles.runners.watching import Under, Watch
-from onthedot.wire.pipe import Asked, Begin, Blocked, End, FromRunner, Halt, Said, Told
+from onthedot.roles.runners.child import MakeChild, RunnerChild
+from onthedot.roles.runners.pools import RESTART_S, Places, Pools, Retiring, default_count
+from onthedot.roles.runners.transactions import FunctionTransactions
+from onthedot.roles.runners.watching import ActiveCall, CallWatch, begin_of, result_of
+from onthedot.wire import pipe
 
 DEATHS_MAX = 3
-HALT_S = 5.0
-"""So long a call may take to end after it was asked to; then its runner is killed."""
+STUCK_S = 0.7
+"""A call that has not ended so long after it was asked to retires its runner."""
 
-RESTART_S = 0.5
+RETIRING_MIN = 4
 APART_MAX = 10
-"""Calls with a process of their own at the same time; more of them wait for their turn."""
+"""Calls of functions that want a process of their own, at the same time."""
 
 SLACK_S = 0.05
-
-MakeChild = Callable[[Callable[[Child, FromRunner], None], Callable[[Child], None]], Child]
-"""A runner process to be started, given who hears what it says and who is told of its death."""
 
 
 class FunctionRunner:
     """Made by `open`. `functions` can be called; `jobs` are what the code declares."""
 
     def __init__(
-        self, app: str, count: int, make_child: MakeChild, transactions: Transactions | None = None
+        self,
+        app: str,
+        count: int,
+        make_child: MakeChild,
+        transactions: FunctionTransactions | None = None,
     ) -> None:
         self._transactions = transactions
         self.functions: frozenset[str] = frozenset()
@@ -53,16 +61,16 @@ class FunctionRunner:
         self.app = app
         self.count = count
         self._make_child = make_child
-        self._children: list[Child] = []
-        self._calls: dict[int, Under] = {}
-        self._unassigned: deque[Under] = deque()
-        self._suspects: deque[Under] = deque()
-        self._accused: Under | None = None
+        self._calls: dict[int, ActiveCall] = {}
+        self._pools = Pools(self._launch, self._assign_late, self._spawn)
+        self._retiring = Retiring(self._calls, max(RETIRING_MIN, count), self._spawn)
+        self._suspects: deque[ActiveCall] = deque()
+        self._accused: ActiveCall | None = None
         self._isolated: dict[str, int] = {}
-        self._apart: set[int] = set()
-        self._outside: deque[Under] = deque()
+        self._apart = Places(APART_MAX, self._calls, self._enter)
+        self._stuck = Places(ALONE_MAX, self._calls, self._enter)
         self._last = 0
-        self._watch = Watch(self._calls)
+        self._watch = CallWatch(self._calls, self._fell_silent)
         self._tasks: dict[asyncio.Task[None], None] = {}  # in the order in which they began
         self._closing = False
 
@@ -72,8 +80,8 @@ class FunctionRunner:
         app: str,
         count: int | None = None,
         *,
-        make_child: MakeChild = Child,
-        transactions: Transactions | None = None,
+        make_child: MakeChild = RunnerChild,
+        transactions: FunctionTransactions | None = None,
     ) -> FunctionRunner:
         """Start the runners; raises CannotLoad if the code cannot be loaded. Exactly-once functions
         write through `transactions`, unless their runners have a database of their own.
@@ -83,76 +91,74 @@ class FunctionRunner:
         hello = await first.start(app)
         runner.functions, runner.jobs = frozenset(hello.functions), hello.jobs
         runner._isolated = hello.isolated
-        runner._children.append(first)
         runner._spawn(runner._watch.listen())
-        for _ in range(runner.count - 1):
-            runner._spawn(runner._start_child())
+        runner._pools.shared.children.append(first)
+        runner._pools.shared.open(runner.count - 1)
+        if any(job.get("guarantee") == "at_most_once" for job in hello.jobs):
+            runner._pools.once.open(runner.count)
         return runner
 
     def start(self, call: Call, done: Done) -> Stop:
         self._last += 1
         number = self._last
-        handling, run = call.handling, call.run
-        begin = Begin(
-            number,
-            handling.handler,
-            call.payload,
-            call.run_id,
-            call.job_id,
-            run.attempt,
-            run.due,
-            handling.timeout_us,
-            call.checkpoint,
-            run.fence if handling.guarantee == "exactly_once" else None,
-        )
-        under = Under(call, begin, done)
+        under = ActiveCall(call, begin_of(number, call), done)
         self._calls[number] = under
-        if handling.handler in self._isolated:
+        if under.begin.function in self._isolated:
             under.ends_at = math.inf
-            call.turns.waits(run)
-            self._outside.append(under)
-            self._let_in()
+            call.turns.waits(call.run)
+            self._apart.add(under)
         else:
             self._assign(under)
         return lambda: self._halt(under)
 
     @property
     def pids(self) -> list[int]:
-        return [child.pid for child in self._children if child.pid is not None]
+        return [child.pid for child in self._pools.children() if child.pid is not None]
 
     async def close(self) -> None:
         self._closing = True
         for task in self._tasks:
             task.cancel()
-        apart = [under.child for under in self._calls.values() if under.child is not None]
-        children, self._children = dict.fromkeys([*self._children, *apart]), []
+        elsewhere = [under.child for under in self._calls.values() if under.child is not None]
+        children = dict.fromkeys([*self._pools.children(), *elsewhere])
         await asyncio.gather(*(child.end() for child in children))
 
     # Who calls what
 
-    def _assign(self, under: Under) -> None:
-        """To the runner with the least to do, one that answers if there is such; if there is none,
-        it waits for the next. What kills its runners goes to none that others are in.
+    def _assign(self, under: ActiveCall) -> None:
+        """To the runner with the least to do; if there is none, it waits for the next. What kills
+        its runners goes to none that others are in.
         """
-        children, turns = self._children, under.call.turns
+        turns, run = under.call.turns, under.call.run
         if turns.deadly and under.begin.function in turns.deadly:
-            turns.suspected(under.call.run, killed=False)
+            turns.suspected(run, killed=False)
+            self._assign_alone(under)
+            return
+        pool = self._pools.once if run.at_most_once else self._pools.shared
+        if pool.children:
+            self._give(under, pool.least_busy())
+        else:
+            turns.waits(run)
+            pool.wait(under)
+            pool.open(self.count)
+
+    def _assign_alone(self, under: ActiveCall) -> None:
+        """Who does not end may take all of its time, so it does not keep other suspects waiting."""
+        if under.begin.function in under.call.turns.stuck:
+            under.ends_at = math.inf
+            self._stuck.add(under)
+        else:
             self._suspects.append(under)
             self._try_next()
-        elif not children:
-            turns.waits(under.call.run)
-            self._unassigned.append(under)
-        else:
-            self._give(under, children[0] if len(children) == 1 else min(children, key=_load))
 
-    def _give(self, under: Under, child: Child) -> None:
+    def _give(self, under: ActiveCall, child: RunnerChild) -> None:
         under.child = child
         if not child.under_way:
             child.heard_at = asyncio.get_running_loop().time()
         child.under_way[under.begin.number] = under.begin
         child.say(under.begin)
 
-    def _halt(self, under: Under) -> None:
+    def _halt(self, under: ActiveCall) -> None:
         if under.halted or under.begin.number not in self._calls:
             return
         under.halted = True
@@ -160,47 +166,79 @@ class FunctionRunner:
         if child is None:
             self._end(under, None)
             return
-        loop = asyncio.get_running_loop()
-        if under.ends_at is not None and loop.time() >= under.ends_at - SLACK_S:
-            child.kill()  # its time is over, and nobody else is in there
+        under.asked_at = asyncio.get_running_loop().time()
+        if under.ends_at is not None and under.asked_at >= under.ends_at - SLACK_S:
+            self._note_kill(under)  # its time is over, and nobody else is in there
+            child.kill()
             return
-        child.say(Halt(under.begin.number))
-        under.timer = loop.call_later(HALT_S, self._kill, under, child)
+        child.asked += 1
+        child.say(pipe.CancelCall(under.begin.number))
+        under.wait(STUCK_S, partial(self._does_not_end, under, child))
 
-    def _kill(self, under: Under, child: Child) -> None:
-        warn("run.killed", run=under.begin.run_id, function=under.begin.function, waited_s=HALT_S)
-        child.kill()
+    def _does_not_end(self, under: ActiveCall, child: RunnerChild) -> None:
+        under.wait(ASKED_S - STUCK_S, partial(self._has_to_be_killed, under))
+        if self._pools.replace(child):
+            warn("runner.retired", pid=child.pid, function=under.begin.function)
+            child.say(pipe.RetireRunner())
+        self._retiring.add(child)
 
-    def _end(self, under: Under, result: Result | None) -> None:
-        del self._calls[under.begin.number]
+    def _fell_silent(self, child: RunnerChild) -> None:
+        """Where no other runner answers, one more does; who holds this one up has its time."""
+        if self._pools.replace_silent(child):
+            self._retiring.add(child)
+
+    def _has_to_be_killed(self, under: ActiveCall) -> None:
+        warn("run.killed", run=under.begin.run_id, function=under.begin.function, waited_s=ASKED_S)
+        self._note_kill(under)
+
+    def _note_kill(self, under: ActiveCall) -> None:
+        """Of a function that is isolated anyway nothing follows from that."""
+        if under.begin.function not in self._isolated:
+            under.call.turns.killed(under.call.run)
+
+    def _end(self, under: ActiveCall, result: Result | None) -> None:
+        number, child = under.begin.number, under.child
+        del self._calls[number]
         if under.timer is not None:
             under.timer.cancel()
-        if under.child is not None:
-            under.child.under_way.pop(under.begin.number, None)
+        if child is not None:
+            child.under_way.pop(number, None)
+            child.asked -= under.halted
         if self._accused is under:
             self._accused = None
-            self._retire(under.child)
-        if under.begin.number in self._apart:
-            self._apart.remove(under.begin.number)
-            self._retire(under.child)
-            self._let_in()
+            self._dismiss(child)
+        if under.ends_at is not None and (self._apart.leave(number) or self._stuck.leave(number)):
+            self._dismiss(child)
         under.done(result)
 
     # What the runners say
 
-    def _heard(self, child: Child, message: FromRunner) -> None:
-        if isinstance(message, Blocked):
+    def _heard(self, child: RunnerChild, message: pipe.FromRunner) -> None:
+        if isinstance(message, pipe.LoopBlocked):
             self._watch.name(message)
-        elif isinstance(message, Asked):
+        elif isinstance(message, pipe.SqlRequest):
             self._spawn(self._answer(child, message))
-        elif isinstance(message, End):
+        elif isinstance(message, pipe.CallEnded):
             under = self._calls.get(message.number)
             if under is not None and under.child is child:
-                self._end(under, None if message.stopped else _result(message))
-        elif isinstance(message, Said):
+                self._end(under, None if message.stopped else result_of(message))
+        elif isinstance(message, pipe.CallOutput):
             self._said(child, message)
+        elif isinstance(message, pipe.CallReturned):
+            self._given_back(child, message.number)
 
-    def _said(self, child: Child, message: Said) -> None:
+    def _given_back(self, child: RunnerChild, number: int) -> None:
+        under = self._calls.get(number)
+        if under is None or under.child is not child:
+            return
+        if under.halted:
+            self._end(under, None)
+            return
+        del child.under_way[number]
+        under.child = None
+        self._call_again(under)
+
+    def _said(self, child: RunnerChild, message: pipe.CallOutput) -> None:
         under = self._calls.get(message.number)
         if under is None or under.child is not child:
             return
@@ -208,13 +246,13 @@ class FunctionRunner:
             under.begin = msgspec.structs.replace(under.begin, checkpoint=message.checkpoint)
         under.call.noted(under.call.run, message)
 
-    async def _answer(self, child: Child, asked: Asked) -> None:
+    async def _answer(self, child: RunnerChild, asked: pipe.SqlRequest) -> None:
         under = self._calls.get(asked.number)
         if under is None or under.child is not child or self._transactions is None:
             return
         if asked.completes:
             under.completing = True
-        told: Told | None = None
+        told: pipe.SqlReply | None = None
         try:
             told = await self._transactions.answer(under.call.run, asked)
             child.say(told)
@@ -225,7 +263,7 @@ class FunctionRunner:
                 self._suspect(under, *under.bereft)
                 self._try_next()
 
-    def _died(self, child: Child) -> None:
+    def _died(self, child: RunnerChild) -> None:
         """Whoever was in it is a suspect, and is called again alone. One that has a process of its
         own was alone already: its attempt has failed.
         """
@@ -234,9 +272,7 @@ class FunctionRunner:
         alone = self._accused is not None and self._accused.child is child
         if alone:  # before anybody is told of an end, which may bring the next one up
             self._accused = None
-        if child in self._children:
-            self._children.remove(child)
-            self._spawn(self._start_child())
+        self._pools.replace(child)
         functions = sorted({begin.function for begin in child.under_way.values()})
         warn("runner.died", how=child.how_it_died, functions=",".join(functions), alone=alone)
         for number in list(child.under_way):
@@ -244,14 +280,16 @@ class FunctionRunner:
         child.under_way.clear()
         self._try_next()
 
-    def _suspect(self, under: Under, child: Child, alone: bool) -> None:
+    def _suspect(self, under: ActiveCall, child: RunnerChild, alone: bool) -> None:
         under.child = None
         if under.completing:  # whether it was its last word is known in a moment
             under.bereft = child, alone
             return
         under.bereft = None
-        if under.completed:
-            self._end(under, Result())
+        if under.completed:  # what it did is done, but it did not end by itself
+            if alone:
+                under.call.turns.suspected(under.call.run, killed=True)
+            self._end(under, Result(unknown=True))
             return
         if under.halted:
             self._end(under, None)
@@ -260,7 +298,11 @@ class FunctionRunner:
             self._end(under, Result(error=f"its runner process {child.how_it_died}", unknown=True))
             return
         if under.ends_at is not None:
+            self._note_kill(under)
             self._end(under, Result(error=f"its process {child.how_it_died}"))
+            return
+        if child.was_killed:  # for somebody else, whom everybody knows
+            self._call_again(under)
             return
         under.deaths += alone
         under.call.turns.suspected(under.call.run, killed=alone)
@@ -270,7 +312,7 @@ class FunctionRunner:
             return
         self._suspects.append(under)
 
-    async def _has_its_turn(self, under: Under) -> bool:
+    async def _has_its_turn(self, under: ActiveCall) -> bool:
         """Whether a call that had to wait may be made now. If not, it has ended."""
         begins = await under.call.turns.may_begin(under.call.run)
         if under.begin.number not in self._calls:  # it was stopped meanwhile
@@ -281,22 +323,19 @@ class FunctionRunner:
 
     # Processes of their own
 
-    def _let_in(self) -> None:
-        while self._outside and len(self._apart) < APART_MAX:
-            under = self._outside.popleft()
-            if under.begin.number in self._calls:
-                self._apart.add(under.begin.number)
-                self._spawn(self._call_apart(under))
+    def _enter(self, under: ActiveCall) -> None:
+        self._spawn(self._call_apart(under))
 
-    async def _call_apart(self, under: Under) -> None:
+    async def _call_apart(self, under: ActiveCall) -> None:
         child = self._make_child(self._heard, self._died)
         number = under.begin.number
         try:
-            await child.start(self.app, self._isolated[under.begin.function])
-        except (CannotLoad, OSError, TimeoutError) as error:
+            await child.start(self.app, self._isolated.get(under.begin.function, 0))
+        except Exception as error:  # noqa: BLE001  (whatever it is, calls wait for a runner)
             warn("runner.cannot_start", error=error)
             if number in self._calls:
-                self._end(under, Result(error=f"its process could not be started: {error}"))
+                told = f"its process could not be started: {error}"
+                self._end(under, Result(error=told, fault=fault_of(error), unsent=True))
             return
         if await self._has_its_turn(under):
             timeout_s = under.begin.timeout_us / SECOND
@@ -314,12 +353,11 @@ class FunctionRunner:
                 self._accused = under
                 self._spawn(self._try(under))
 
-    async def _try(self, under: Under) -> None:
+    async def _try(self, under: ActiveCall) -> None:
         """Call it alone, in a runner of its own."""
-        child = self._make_child(self._heard, self._died)
         try:
-            await child.start(self.app)
-        except (CannotLoad, OSError, TimeoutError) as error:
+            child = await self._launch()
+        except Exception as error:  # noqa: BLE001  (whatever it is, calls wait for a runner)
             warn("runner.cannot_start", error=error)
             await asyncio.sleep(RESTART_S)
             if self._accused is under:  # else it was stopped meanwhile, and the next one is tried
@@ -330,31 +368,28 @@ class FunctionRunner:
         if await self._has_its_turn(under):
             self._give(under, child)
         else:
-            self._retire(child)
+            self._dismiss(child)
 
-    def _retire(self, child: Child | None) -> None:
+    def _dismiss(self, child: RunnerChild | None) -> None:
         if child is not None:
             self._spawn(child.end())
         self._try_next()
 
-    async def _start_child(self) -> None:
-        """One more runner, as long as it takes."""
-        while not self._closing:  # bounded by the life of the worker
-            child = self._make_child(self._heard, self._died)
-            try:
-                await child.start(self.app)
-            except (CannotLoad, OSError, TimeoutError) as error:
-                warn("runner.cannot_start", error=error)
-                await asyncio.sleep(RESTART_S)
-                continue
-            log("runner.started", pid=child.pid)
-            self._children.append(child)
-            waiting, self._unassigned = self._unassigned, deque()
-            for under in waiting:
-                self._spawn(self._assign_late(under))
-            return
+    # Runners that calls share
 
-    async def _assign_late(self, under: Under) -> None:
+    async def _launch(self) -> RunnerChild:
+        child = self._make_child(self._heard, self._died)
+        await child.start(self.app)
+        return child
+
+    def _call_again(self, under: ActiveCall) -> None:
+        under.call.turns.waits(under.call.run)
+        self._assign_late(under)
+
+    def _assign_late(self, under: ActiveCall) -> None:
+        self._spawn(self._assign_in_turn(under))
+
+    async def _assign_in_turn(self, under: ActiveCall) -> None:
         if under.begin.number in self._calls and await self._has_its_turn(under):
             self._assign(under)
 
@@ -362,21 +397,3 @@ class FunctionRunner:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks[task] = None
         task.add_done_callback(self._tasks.pop)
-
-
-def _load(child: Child) -> tuple[bool, int]:
-    return child.silent, len(child.under_way)
-
-
-def default_count() -> int:
-    """One core is left to the worker."""
-    return max(1, (os.cpu_count() or 2) - 1)
-
-
-_SUCCESS = Result()
-
-
-def _result(message: End) -> Result:
-    if message.error is None and message.output is None:
-        return _SUCCESS
-    return Result(message.error, message.output, message.retryable, message.retry_after_us)

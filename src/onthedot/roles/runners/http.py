@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
+import socket
 from collections.abc import Mapping
 from types import MappingProxyType
 
 import aiohttp
+from aiohttp.http_exceptions import ContentEncodingError
 
 from onthedot.core.instants import format_instant
+from onthedot.core.node_faults import ResolverDown, fault_of
 from onthedot.core.outcomes import OUTPUT_BYTES_MAX, Result, http_result
 from onthedot.roles.runners import Call, TaskRunner
+from onthedot.roles.runners.resolving import Resolver
 
 # Many servers close an idle connection after 5 s, some after 2: a connection kept longer would
 # now and then be closed just as we use it, and fail an attempt for nothing.
@@ -26,7 +29,9 @@ class HttpRunner(TaskRunner):
         # limit=0: the worker's slots bound how many calls are under way. No cookies, no proxies
         # from the environment: a callback is what the job says, and nothing else.
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S),
+            connector=aiohttp.TCPConnector(
+                limit=0, keepalive_timeout=KEEP_ALIVE_S, resolver=Resolver()
+            ),
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=_NO_TIMEOUT,
             headers={"User-Agent": f"onthedot/{version}"},
@@ -43,9 +48,12 @@ class HttpRunner(TaskRunner):
             async with self._session.post(
                 url, data=body, headers=headers, allow_redirects=False
             ) as response:
-                return http_result(response.status, await _beginning(response))
+                output, broken = await _beginning(response)
+                return http_result(response.status, output, broken=broken)
+        except aiohttp.ClientConnectorError as error:
+            return Result(error=_in_words(error), fault=fault_of(error.os_error), unsent=True)
         except (aiohttp.ClientError, OSError) as error:
-            return Result(error=_in_words(error))
+            return Result(error=_in_words(error), fault=fault_of(error))
         except ValueError as error:
             return Result(error=f"the URL cannot be called: {error}", retryable=False)
 
@@ -64,18 +72,33 @@ def _headers(call: Call) -> dict[str, str]:
     }
 
 
-async def _beginning(response: aiohttp.ClientResponse) -> str:
-    """As much of the body as is kept; the rest is not even read."""
-    read = bytearray()
-    # The status has come and decides; a body that breaks off is kept as far as it came.
-    with contextlib.suppress(aiohttp.ClientPayloadError, aiohttp.ClientConnectionError):
+async def _beginning(response: aiohttp.ClientResponse) -> tuple[str, str]:
+    """As much of the body as is kept, the rest is not even read; and what broke it off, if its end
+    never came.
+    """
+    read, broken = bytearray(), ""
+    try:
         while len(read) <= OUTPUT_BYTES_MAX:
             chunk = await response.content.read(OUTPUT_BYTES_MAX + 1 - len(read))
             if not chunk:
                 break
             read += chunk
+    except (aiohttp.ClientPayloadError, aiohttp.ClientConnectionError) as error:
+        # An encoding that cannot be undone is no sign that anything is missing.
+        if not isinstance(error.__cause__, ContentEncodingError):
+            broken = f"the answer (HTTP {response.status}) broke off: {_cause(error)}"
+    return _decoded(read, response.charset), broken
+
+
+def _cause(error: Exception) -> str:
+    """What the library was told itself, without its wrapping."""
+    inner = error.__cause__ or error
+    return str(getattr(inner, "message", "") or inner).partition("\n")[0]
+
+
+def _decoded(read: bytearray, charset: str | None) -> str:
     try:
-        return read.decode(response.charset or "utf-8", "replace")
+        return read.decode(charset or "utf-8", "replace")
     except (LookupError, ValueError):  # a charset that nobody knows, or that is none for text
         return read.decode("utf-8", "replace")
 
@@ -85,7 +108,8 @@ def _in_words(error: Exception) -> str:
     if isinstance(error, aiohttp.ClientConnectorError):
         # Several addresses make asyncio word it itself; the number has the plain reason.
         number = error.os_error.errno
-        reason = os.strerror(number) if number else str(error.os_error)
+        plain = number and not isinstance(error.os_error, socket.gaierror | ResolverDown)
+        reason = os.strerror(number or 0) if plain else error.os_error.strerror or error.os_error
         return f"cannot connect to {error.host}:{error.port}: {reason}"
     if isinstance(error, aiohttp.ClientResponseError):
         return f"the answer is not HTTP: {error.message}"

@@ -7,15 +7,15 @@ from onthedot.core.model import LeasedRun, RunRef
 from onthedot.errors import OnthedotError
 from onthedot.store.contract import Store
 from onthedot.store.transactions import Statement, Table
-from onthedot.wire.pipe import Asked, Told
+from onthedot.wire.pipe import SqlReply, SqlRequest
 
 
-class Transactions:
+class FunctionTransactions:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
 
-    async def answer(self, run: LeasedRun, asked: Asked) -> Told:
+    async def answer(self, run: LeasedRun, asked: SqlRequest) -> SqlReply:
         """Do what a call asks for. If nobody knows whether a completion was committed, the call
         fails; the outcome that follows is then a repeat, or the word that counts.
         """
@@ -23,7 +23,7 @@ class Transactions:
         try:
             if not asked.completes:
                 table = await self._store.runs.query(statements[0])
-                return Told(asked.ask, None, *table)
+                return SqlReply(asked.ask, None, *table)
             await self._store.runs.complete(
                 RunRef(run.job, run.run, run.fence),
                 run.attempt,
@@ -32,7 +32,7 @@ class Transactions:
                 now=max(asked.started, run.due, self._clock.now()),
             )
         except OnthedotError as error:
-            return Told(asked.ask, f"{type(error).__name__}: {error.message}")
+            return SqlReply(asked.ask, f"{type(error).__name__}: {error.message}")
         except Exception as error:  # noqa: BLE001  (whatever the store cannot take)
-            return Told(asked.ask, f"{type(error).__name__}: {error}")
-        return Told(asked.ask, None, *Table([], []))
+            return SqlReply(asked.ask, f"{type(error).__name__}: {error}")
+        return SqlReply(asked.ask, None, *Table([], []))

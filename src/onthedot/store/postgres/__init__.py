@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from onthedot.ids import Chance, SystemChance
-from onthedot.store.postgres.audit import Audit
-from onthedot.store.postgres.backfills import Backfills
-from onthedot.store.postgres.calendars import Calendars
-from onthedot.store.postgres.clock import Clock
-from onthedot.store.postgres.database import Database, PoolSettings
-from onthedot.store.postgres.jobs import Jobs
-from onthedot.store.postgres.ledger import Ledger
-from onthedot.store.postgres.letters import Letters
+from onthedot.store.postgres.audit import PostgresAudit
+from onthedot.store.postgres.backfills import PostgresBackfills
+from onthedot.store.postgres.calendars import PostgresCalendars
+from onthedot.store.postgres.clock import PostgresClock
+from onthedot.store.postgres.database import PoolSettings, PostgresDatabase
+from onthedot.store.postgres.dead_letters import PostgresDeadLetters
+from onthedot.store.postgres.jobs import PostgresJobs
+from onthedot.store.postgres.ledger import PostgresLedger
 from onthedot.store.postgres.migrations import migrate
-from onthedot.store.postgres.nodes import Nodes
-from onthedot.store.postgres.notes import Notes
-from onthedot.store.postgres.outbox import Outbox
-from onthedot.store.postgres.runs import Runs
-from onthedot.store.postgres.upkeep import Upkeep
-from onthedot.store.postgres.zones import Zones
+from onthedot.store.postgres.nodes import PostgresNodes
+from onthedot.store.postgres.notes import PostgresNotes
+from onthedot.store.postgres.outbox import PostgresOutbox
+from onthedot.store.postgres.runs import PostgresRuns
+from onthedot.store.postgres.upkeep import PostgresUpkeep
+from onthedot.store.postgres.zones import PostgresZones
 
 __all__ = ["PoolSettings", "PostgresStore", "open_store"]
 
@@ -25,27 +25,27 @@ INSTALLATION_BYTES = 5
 
 
 class PostgresStore:
-    def __init__(self, database: Database) -> None:
-        self.clock = Clock(database)
-        self.jobs = Jobs(database, self.clock)
-        self.runs = Runs(database)
-        self.letters = Letters(database)
-        self.outbox = Outbox(database)
-        self.notes = Notes(database)
-        self.nodes = Nodes(database)
-        self.ledger = Ledger(database)
-        self.audit = Audit(database)
-        self.backfills = Backfills(database)
-        self.calendars = Calendars(database)
-        self.zones = Zones(database, self.clock)
-        self.upkeep = Upkeep(database)
+    def __init__(self, database: PostgresDatabase) -> None:
+        self.clock = PostgresClock(database)
+        self.jobs = PostgresJobs(database, self.clock)
+        self.runs = PostgresRuns(database)
+        self.dead_letters = PostgresDeadLetters(database)
+        self.outbox = PostgresOutbox(database)
+        self.notes = PostgresNotes(database)
+        self.nodes = PostgresNodes(database)
+        self.ledger = PostgresLedger(database)
+        self.audit = PostgresAudit(database)
+        self.backfills = PostgresBackfills(database)
+        self.calendars = PostgresCalendars(database)
+        self.zones = PostgresZones(database, self.clock)
+        self.upkeep = PostgresUpkeep(database)
 
 
 async def open_store(
     url: str, *, chance: Chance | None = None, pool: PoolSettings | None = None
 ) -> PostgresStore:
     """Connect, bring the database to our schema, and return the store."""
-    database = await Database.open(url, pool or PoolSettings())
+    database = await PostgresDatabase.open(url, pool or PoolSettings())
     try:
         await migrate(database, installation=(chance or SystemChance()).token(INSTALLATION_BYTES))
     except BaseException:

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from onthedot.core.audit import Books, Fate
+from onthedot.core.audit import AuditSnapshot, RecordedOccurrence
 from onthedot.core.instants import Instant
 from onthedot.core.model import occurrence, shard_of
-from onthedot.store.accounts import LIVE_MAX, VERSIONS_MAX, Rows, books_of, fate_of
+from onthedot.store.audit_rows import LIVE_MAX, VERSIONS_MAX, Rows, books_of, fate_of
 from onthedot.store.postgres.clock import FAR_US, near_slot
-from onthedot.store.postgres.database import Connection, Database
+from onthedot.store.postgres.database import Connection, PostgresDatabase
 from onthedot.store.postgres.statements import SQL
 from onthedot.store.refusals import no_such_job
 
 
-class Audit:
-    def __init__(self, database: Database) -> None:
+class PostgresAudit:
+    def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
 
     async def jobs(self, *, after: int, limit: int) -> list[int]:
         rows = await self._database.rows(SQL["audit.jobs"], after, limit)
         return [row[0] for row in rows]
 
-    async def books(self, job: int, *, until: Instant, unfired: bool) -> Books:
+    async def books(self, job: int, *, until: Instant, unfired: bool) -> AuditSnapshot:
         return await self._database.snapshot(lambda db: _books(db, job, until, unfired))
 
-    async def fates(self, job: int, *, after: Instant, limit: int) -> list[Fate]:
-        async def verb(db: Connection) -> list[Fate]:
+    async def fates(self, job: int, *, after: Instant, limit: int) -> list[RecordedOccurrence]:
+        async def verb(db: Connection) -> list[RecordedOccurrence]:
             rows = await db.fetch(SQL["audit.fate_before"], job, occurrence(after))
             rows += await db.fetch(SQL["audit.fates"], job, occurrence(after), limit)
             return [fate_of(row) for row in rows]
@@ -32,7 +32,7 @@ class Audit:
         return await self._database.snapshot(verb)
 
 
-async def _books(db: Connection, job: int, until: Instant, unfired: bool) -> Books:
+async def _books(db: Connection, job: int, until: Instant, unfired: bool) -> AuditSnapshot:
     versions = (await db.fetch(SQL["audit.versions"], job, VERSIONS_MAX))[::-1]
     versions += await db.fetch(SQL["audit.current"], job)
     if not versions:

@@ -1,33 +1,33 @@
-"""Backfills on PostgreSQL: instants of the past, run after all, so many at a time."""
+"""PostgresBackfills on PostgreSQL: instants of the past, run after all, so many at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from onthedot.core.backfilling import Manner
+from onthedot.core.backfilling import BackfillOptions
 from onthedot.core.instants import Instant
-from onthedot.store.postgres.database import Connection, Database
+from onthedot.store.postgres.database import Connection, PostgresDatabase
 from onthedot.store.postgres.statements import SQL
 from onthedot.store.refusals import no_such_backfill, no_such_job
 from onthedot.store.values import BackfillView
 
 
-class Backfills:
-    def __init__(self, database: Database) -> None:
+class PostgresBackfills:
+    def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
 
     async def begin(
-        self, job: int, dues: Sequence[Instant], manner: Manner, *, now: Instant
+        self, job: int, dues: Sequence[Instant], options: BackfillOptions, *, now: Instant
     ) -> BackfillView:
         async def verb(db: Connection) -> BackfillView:
-            if await db.fetchval(SQL["letters.lock_job"], job) is None:
+            if await db.fetchval(SQL["dead_letters.lock_job"], job) is None:
                 raise no_such_job(job)
-            said = (manner.priority, manner.concurrency, manner.newest_first)
+            said = (options.priority, options.concurrency, options.newest_first)
             number = await db.fetchval(SQL["backfills.insert"], job, *said, now)
             # In one order, so that two backfills of the same instants cannot wait for each other.
             total = await db.fetchval(SQL["backfills.insert_items"], job, sorted(dues), number)
             await db.execute(SQL["backfills.set_total"], number, total)
-            return BackfillView(number, job, manner, total, now)
+            return BackfillView(number, job, options, total, now)
 
         return await self._database.transaction(verb)
 
@@ -57,7 +57,7 @@ async def _advance(db: Connection, limit: int, now: Instant) -> int:
     made = 0
     for row in await db.fetch(SQL["backfills.open"], limit):
         number, job, priority, concurrency, newest_first = row
-        if await db.fetchval(SQL["letters.lock_job"], job) is None:
+        if await db.fetchval(SQL["dead_letters.lock_job"], job) is None:
             await db.execute(SQL["backfills.forget_unmade"], number)
         live = await db.fetchval(SQL["backfills.live"], number)
         order = "backfills.newest" if newest_first else "backfills.oldest"

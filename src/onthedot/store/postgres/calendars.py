@@ -1,4 +1,4 @@
-"""Calendars on PostgreSQL: as they are now, and which jobs follow them."""
+"""PostgresCalendars on PostgreSQL: as they are now, and which jobs follow them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from onthedot.core.model import Definition, Job
 from onthedot.core.schedules import Calendar
 from onthedot.core.schedules.calendar import unknown_calendar
 from onthedot.store.calendars import NAMED_MAX, Behind, CalendarView, rules_text
-from onthedot.store.postgres.database import Connection, Database
+from onthedot.store.postgres.database import Connection, PostgresDatabase
 from onthedot.store.postgres.statements import SQL
 from onthedot.store.refusals import (
     calendar_conflict,
@@ -17,8 +17,8 @@ from onthedot.store.refusals import (
 from onthedot.store.rows import job_of
 
 
-class Calendars:
-    def __init__(self, database: Database) -> None:
+class PostgresCalendars:
+    def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
 
     async def put(

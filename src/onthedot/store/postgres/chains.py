@@ -1,5 +1,5 @@
 """Chains of jobs with a fixed delay on PostgreSQL: what an edit does to them. Whoever ends a link
-calls the function `go_on`.
+calls the function `advance_chain`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ async def keep_chain(db: Connection, chain: Chain, link: NewRun | None) -> NewRu
     return None if link is None else link_of(chain)
 
 
-async def go_on(db: Connection, job: int, run: int, ended: Instant) -> None:
+async def advance_chain(db: Connection, job: int, run: int, ended: Instant) -> None:
     """A run was ended, for good."""
     if is_occurrence(run):
-        await db.execute(SQL["chains.go_on"], job, run, ended)
+        await db.execute(SQL["chains.advance_chain"], job, run, ended)

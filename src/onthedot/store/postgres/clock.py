@@ -14,7 +14,7 @@ from onthedot.core.model import Cut, Definition, Entry, LeasedRun, NewRun, Recor
 from onthedot.errors import Taken
 from onthedot.store.claims import Lessee, Peeked
 from onthedot.store.codec import STATUS_CODES, rule_from, rule_text
-from onthedot.store.postgres.database import Connection, Database, numbers
+from onthedot.store.postgres.database import Connection, PostgresDatabase, numbers
 from onthedot.store.postgres.statements import SQL
 
 NEAR_US = GRAIN
@@ -53,10 +53,13 @@ class PackedRow(NamedTuple):
 
 
 class Source(NamedTuple):
-    """Where the entries of a peek lie: these rows hold them, and perhaps some that are not due."""
+    """Where the entries of a peek lie: these rows hold them, and perhaps some that are not due.
+    `server`: the one they were read from.
+    """
 
     rows: list[PackedRow]
     held: list[Entry]
+    server: int | None = None
 
     def of(self, taken: Sequence[Entry]) -> Source:
         """The part that holds these entries. Usually they are all that was read."""
@@ -67,15 +70,21 @@ class Source(NamedTuple):
         held = [entry for row in rows for entry in row.entries()]
         if not wanted.issubset(held):
             raise Taken("these entries were not read by the peek that the plan was made from")
-        return Source(rows, held)
+        return Source(rows, held, self.server)
 
 
-class Clock:
-    def __init__(self, database: Database) -> None:
+class PostgresClock:
+    def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
         self._split_until: dict[int, Instant] = {}
         self._low: dict[int, int] = {}
         self._scanned_at: Instant = 0
+        database.memory.on_moved.append(self._forget)
+
+    def _forget(self) -> None:
+        self._split_until.clear()
+        self._low.clear()
+        self.rescan()
 
     def rescan(self) -> None:
         """Something was added: the next peek begins at the oldest entry."""
@@ -84,7 +93,7 @@ class Clock:
     async def peek(
         self, shards: frozenset[int], *, until: Instant, limit: int, queue: bool = False
     ) -> Peeked:
-        mine = sorted(shards)
+        mine, server = sorted(shards), self._database.memory.server
         await self._split(mine, until)
         if abs(until - self._scanned_at) >= RESCAN_US:
             self._scanned_at = until
@@ -98,6 +107,7 @@ class Clock:
         *_, has_cuts, has_waiting, has_free = rows[0]  # a shard without entries has a row, too
         packed = [PackedRow(*row[:7]) for row in map(tuple, rows) if row[0] is not None]
         source, more = _chosen(packed, until, each, limit)
+        source = source._replace(server=server)
         entries = source.held
         if any(max(row.dues) > until for row in source.rows):
             entries = [entry for entry in entries if entry.due <= until]
@@ -121,8 +131,12 @@ class Clock:
 
     async def fire(self, plan: Plan, *, lessee: Lessee, now: Instant) -> list[LeasedRun]:
         source = _source(plan)
+        servers = {source.server, self._database.memory.server} - {None}
+        if len(servers) > 1:
+            raise Taken("the database was restarted or replaced since these entries were read")
         mine, rest = lessee.share(plan.runs)
-        values = _firing(plan, source, (mine, rest), lessee.node)
+        proof = self._database.memory.proof(lessee.node)
+        values = (*_firing(plan, source, (mine, rest), lessee.node), proof)
         if plan.later or plan.records or plan.closed or plan.ended or plan.broken:
             made = await self._database.transaction(lambda db: _fire_fully(db, plan, values, now))
         else:
@@ -142,6 +156,9 @@ class Clock:
         """Begin the next peek where this claim ended: what lies before was taken by it."""
         for row in source.rows:
             self._low[row.shard] = max(self._low.get(row.shard, 0), row.slot)
+
+    async def horizon(self) -> Instant:
+        return int(await self._database.value(SQL["clock.horizon"]))
 
     async def rules(self, ids: Sequence[int]) -> dict[int, Rule]:
         found = {}
@@ -272,6 +289,9 @@ class KnownRules:
 
     def __init__(self) -> None:
         self._known: dict[Rule, int] = {}
+
+    def forget(self) -> None:
+        self._known.clear()
 
     async def numbers(
         self, db: Connection, rules: Sequence[Rule | None]

@@ -11,6 +11,8 @@ from typing import Any, TypeAlias, TypeVar
 import asyncpg
 
 from onthedot.errors import NodeDead, StoreError, StoreFull, StoreUnavailable, Taken
+from onthedot.store.postgres.hosts import PostgresHosts, hosts_of
+from onthedot.store.postgres.memory import DatabaseMemory
 from onthedot.store.postgres.statements import SQL
 from onthedot.store.refusals import lease_lost
 
@@ -51,7 +53,7 @@ def numbers(these: list[int]) -> str:
     return "{" + repr(these)[1:-1] + "}"
 
 
-class Database:
+class PostgresDatabase:
     """A pool for every verb, and one connection more for the heartbeat: however many calls hang, or
     wait for their turn, the node can say that it is alive. None is made before it is needed.
     """
@@ -59,6 +61,7 @@ class Database:
     def __init__(self, pool: asyncpg.Pool, lifeline: asyncpg.Pool, wait_s: float) -> None:
         self._pool = pool
         self._lifeline = lifeline
+        self.memory = DatabaseMemory()
         self._wait_s = wait_s
         self._under_way = 0
         self._closed = False
@@ -66,10 +69,11 @@ class Database:
         self._idle.set()
 
     @classmethod
-    async def open(cls, url: str, settings: PoolSettings) -> Database:
+    async def open(cls, url: str, settings: PoolSettings) -> PostgresDatabase:
+        hosts = hosts_of(url)
         try:
-            pool = await _pool(url, settings, settings.size)
-            lifeline = await _pool(url, settings, 1)
+            pool = await _pool(url, hosts, settings, settings.size)
+            lifeline = await _pool(url, hosts, settings, 1)
         except FOREIGN as error:
             raise translated(error) from error
         return cls(pool, lifeline, settings.timeout_s)
@@ -104,6 +108,8 @@ class Database:
         """The victim of a deadlock begins again, at once: nothing of it was written. So does a
         finish that waited while the day it belongs to was made: the only checks are partitions'.
         """
+        if pool is None:
+            self.memory.refuse_lost()
         for tries_left in reversed(range(TRIES)):
             try:
                 async with self._connection(pool or self._pool) as connection:
@@ -169,9 +175,10 @@ class Database:
         await self._lifeline.expire_connections()
 
 
-async def _pool(url: str, settings: PoolSettings, size: int) -> asyncpg.Pool:
+async def _pool(url: str, hosts: PostgresHosts, settings: PoolSettings, size: int) -> asyncpg.Pool:
     pool = await asyncpg.create_pool(
         url,
+        connect=hosts.connect,
         # A floor would be restored in the background, with a traceback in the log whenever the
         # database is away.
         min_size=0,
@@ -268,6 +275,11 @@ def translated(error: Exception) -> Exception:
             f"{error}: it was silent for longer than its lease",
             hint="It joins again under a new number by itself; check for long stalls if it recurs.",
         )
+    if state == "OT007":
+        return StoreUnavailable(
+            "the database was restarted or replaced: the next heartbeat looks at it first",
+            hint="Nothing is to be done; it takes a moment.",
+        )
     if state == "OT006":
         return lease_lost()
     if state == "53100":
@@ -282,12 +294,16 @@ def translated(error: Exception) -> Exception:
         )
     if state.startswith("28"):
         return StoreError(f"the database refuses us: {error}", hint="Check user and password.")
+    if isinstance(error, asyncpg.ClientConfigurationError):
+        return StoreError(f"the address of the database: {error}", hint="Check database.")
     if isinstance(error, asyncpg.InvalidCatalogNameError):
         return StoreError(f"{error}", hint="Make the database first: createdb NAME")
     answered = isinstance(error, asyncpg.PostgresError)
     if not answered or state.startswith(_UNAVAILABLE):
+        silent = isinstance(error, TimeoutError)  # which says nothing itself
+        why = "nothing came back in time" if silent else f"{type(error).__name__}: {error}"
         return StoreUnavailable(
-            f"the database does not answer: {type(error).__name__}: {error}",
+            f"the database does not answer: {why}",
             hint="Check that PostgreSQL runs and can be reached; the server goes on by itself.",
         )
     return error

@@ -20,6 +20,7 @@ import asyncpg
 from onthedot.clock import Clock
 from onthedot.observe.events import log, warn
 from onthedot.store.postgres.database import FOREIGN, translated
+from onthedot.store.postgres.hosts import hosts_of
 from onthedot.store.postgres.statements import SQL
 
 CHANNEL: Final = "onthedot"
@@ -43,7 +44,7 @@ class Hints:
     def __init__(self, url: str, clock: Clock) -> None:
         self.on_news: Callable[[], None] = lambda: None
         self.on_heard: Callable[[str], None] = lambda word: None
-        self._url = url
+        self._hosts = hosts_of(url)
         self._clock = clock
         self._connection: asyncpg.Connection | None = None
         self._pid = 0
@@ -136,8 +137,8 @@ class Hints:
         if self._connection is not None and not self._connection.is_closed():
             return self._connection
         async with asyncio.timeout(PATIENCE_S):
-            self._connection = connection = await asyncpg.connect(
-                self._url, statement_cache_size=0, command_timeout=PATIENCE_S
+            self._connection = connection = await self._hosts.connect(
+                timeout=PATIENCE_S, statement_cache_size=0, command_timeout=PATIENCE_S
             )
             self._pid = connection.get_server_pid()
             connection.add_termination_listener(self._lost)

@@ -4,37 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeAlias
 
 import asyncpg
 
 from onthedot.core import editing
 from onthedot.core.chaining import Chain
-from onthedot.core.editing import Change, Standing
+from onthedot.core.editing import Change, CurrentJob
 from onthedot.core.firing import VersionRef
 from onthedot.core.instants import Instant
 from onthedot.core.model import (
     Definition,
     Entry,
-    Handling,
+    ExecutionSpec,
     Job,
     NewRun,
-    Once,
     Rule,
     lane_of,
-    occurrence,
     rule_of,
     shard_of,
 )
-from onthedot.core.schedules import FixedDelay
 from onthedot.errors import KeyTaken, NotFound
 from onthedot.store.changing import Unchanged, unless_unchanged
-from onthedot.store.codec import definition_text, handling_from
+from onthedot.store.codec import definition_text, execution_spec_from
 from onthedot.store.postgres.calendars import use
-from onthedot.store.postgres.chains import keep_chain, lock_chain
-from onthedot.store.postgres.clock import Clock, KnownRules, put_entries, record_ranges, rule_number
-from onthedot.store.postgres.database import Connection, Database
-from onthedot.store.postgres.gathering import Gathering
+from onthedot.store.postgres.chains import keep_chain
+from onthedot.store.postgres.clock import (
+    KnownRules,
+    PostgresClock,
+    put_entries,
+    record_ranges,
+    rule_number,
+)
+from onthedot.store.postgres.current import current_job
+from onthedot.store.postgres.database import Connection, PostgresDatabase
+from onthedot.store.postgres.group_commit import GroupCommit
+from onthedot.store.postgres.memory import DatabaseMemory, next_numbers
 from onthedot.store.postgres.statements import SQL
 from onthedot.store.refusals import (
     idempotency_mismatch,
@@ -43,27 +48,29 @@ from onthedot.store.refusals import (
     version_conflict,
 )
 from onthedot.store.rows import job_of, one_offs, with_links
-from onthedot.store.values import Gone, Made, Receipt
+from onthedot.store.values import Created, Receipt, Undeclared
 
-_NO_RUN = -1
+Asked: TypeAlias = tuple[Definition, Instant]
 
 
-class Jobs:
-    def __init__(self, database: Database, clock: Clock) -> None:
+class PostgresJobs:
+    def __init__(self, database: PostgresDatabase, clock: PostgresClock) -> None:
         self._database = database
+        self._memory = database.memory
         self._clock = clock
         self._rules = KnownRules()
-        self._creating = Gathering(self._create_group)
+        database.memory.on_moved.append(self._rules.forget)
+        self._creating = GroupCommit(self._create_group)
 
     async def create(
         self, definition: Definition, *, now: Instant, receipt: Receipt | None = None
-    ) -> Made:
+    ) -> Created:
         try:
             if receipt is None:
-                made = Made(job=await self._creating.ask((definition, now)))
+                made = Created(job=await self._creating.ask((definition, now)))
             else:
                 made = await self._database.transaction(
-                    lambda db: _create(db, definition, now, receipt)
+                    lambda db: _create(db, self._memory, (definition, now), receipt)
                 )
         except asyncpg.UniqueViolationError:
             raise await self._key_taken(definition) from None
@@ -78,9 +85,9 @@ class Jobs:
         self._clock.rescan()
         return [job.id for job in made]
 
-    async def _create_all(self, asked: Sequence[tuple[Definition, Instant]]) -> list[Job]:
+    async def _create_all(self, asked: Sequence[Asked]) -> list[Job]:
         made, found = await self._database.transaction(
-            lambda db: _create_many(db, asked, self._rules)
+            lambda db: _create_many(db, self._memory, asked, self._rules)
         )
         self._rules.keep(found)
         return made
@@ -88,15 +95,15 @@ class Jobs:
     async def change(
         self,
         job: int,
-        decide: Callable[[Standing], Change],
+        decide: Callable[[CurrentJob], Change],
         *,
         now: Instant,
         expected: int | None = None,
     ) -> Job | None:
         wanted: list[Definition] = []
 
-        def remembered(standing: Standing) -> Change:
-            change = decide(standing)
+        def remembered(current: CurrentJob) -> Change:
+            change = decide(current)
             wanted[:] = [] if change.job is None else [change.job.definition]
             return change
 
@@ -110,7 +117,7 @@ class Jobs:
         return changed
 
     async def remake(
-        self, jobs: Mapping[int, Callable[[Standing], Change | None]], *, now: Instant
+        self, jobs: Mapping[int, Callable[[CurrentJob], Change | None]], *, now: Instant
     ) -> list[Job]:
         made = await self._database.transaction(lambda db: _remake(db, jobs, now))
         self._clock.rescan()
@@ -149,12 +156,14 @@ class Jobs:
     async def undeclared(self, *, limit: int) -> list[Job]:
         return [job_of(row) for row in await self._database.rows(SQL["jobs.undeclared"], limit)]
 
-    async def gone(self, job: int) -> Gone | None:
+    async def gone(self, job: int) -> Undeclared | None:
         row = await self._database.row(SQL["jobs.gone"], job)
-        return None if row is None else Gone(*row)
+        return None if row is None else Undeclared(*row)
 
-    async def handlings(self, refs: Sequence[VersionRef]) -> Mapping[VersionRef, Handling]:
-        found = await self._handlings("jobs.handlings", refs)
+    async def execution_specs(
+        self, refs: Sequence[VersionRef]
+    ) -> Mapping[VersionRef, ExecutionSpec]:
+        found = await self._handlings("jobs.execution_specs", refs)
         if len(found) < len(refs):
             ended = [ref for ref in refs if ref not in found]
             found |= await self._handlings("jobs.ended_handlings", ended)
@@ -162,19 +171,18 @@ class Jobs:
 
     async def _handlings(
         self, statement: str, refs: Sequence[VersionRef]
-    ) -> dict[VersionRef, Handling]:
+    ) -> dict[VersionRef, ExecutionSpec]:
         jobs, versions = [ref.job for ref in refs], [ref.version for ref in refs]
         rows = await self._database.rows(SQL[statement], jobs, versions)
         return {
-            VersionRef(job, version): handling_from(definition, payload)
+            VersionRef(job, version): execution_spec_from(definition, payload)
             for job, version, definition, payload in rows
         }
 
-    async def _create_group(self, asked: Sequence[tuple[Definition, Instant]]) -> list[Job]:
+    async def _create_group(self, asked: Sequence[Asked]) -> list[Job]:
         if len(asked) > 1:
             return await self._create_all(asked)
-        [(definition, now)] = asked
-        made = await self._database.transaction(lambda db: _create(db, definition, now, None))
+        made = await self._database.transaction(lambda db: _create(db, self._memory, asked[0]))
         assert made.job is not None, "without a receipt there is nothing to repeat"
         return [made.job]
 
@@ -209,12 +217,13 @@ async def keep_answer(
 
 
 async def _create(
-    db: Connection, definition: Definition, now: Instant, receipt: Receipt | None
-) -> Made:
+    db: Connection, memory: DatabaseMemory, asked: Asked, receipt: Receipt | None = None
+) -> Created:
+    definition, now = asked
     repeat = await kept_answer(db, receipt, now)
     if repeat is not None:
-        return Made(repeat=repeat)
-    number = await db.fetchval(SQL["jobs.next_number"])
+        return Created(repeat=repeat)
+    (number,) = await next_numbers(db, memory, 1)
     await db.fetchval(SQL["jobs.lock_shard"], shard_of(number))
     change = editing.create(number, definition, now=now)
     job = change.job
@@ -224,18 +233,18 @@ async def _create(
     await _place(db, job, change, rule)
     await use(db, number, None, definition)
     await keep_answer(db, receipt, job, ())
-    return Made(job=job)
+    return Created(job=job)
 
 
 async def _create_many(
-    db: Connection, asked: Sequence[tuple[Definition, Instant]], known: KnownRules
+    db: Connection, memory: DatabaseMemory, asked: Sequence[Asked], known: KnownRules
 ) -> tuple[list[Job], dict[Rule, int]]:
     """The rows by COPY, the entries packed in one statement: a few microseconds a job. Also returns
     the rules that were not known before.
     """
     if not asked:
         return [], {}
-    numbers = await db.fetchval(SQL["jobs.next_numbers"], len(asked))
+    numbers = await next_numbers(db, memory, len(asked))
     await db.execute(SQL["jobs.lock_shards"])
     changes = [
         editing.create(number, definition, now=now)
@@ -270,7 +279,7 @@ async def _create_many(
 async def _change(
     db: Connection,
     number: int,
-    decide: Callable[[Standing], Change],
+    decide: Callable[[CurrentJob], Change],
     now: Instant,
     expected: int | None,
 ) -> Job | None:
@@ -282,7 +291,7 @@ async def _change(
     old = job_of(columns)
     if expected is not None and expected != old.version:
         raise version_conflict(old.version, expected)
-    change = decide(await _standing(db, old, horizon, now))
+    change = decide(await current_job(db, old, horizon, now))
     return await carry_out(db, old, change, armed, now)
 
 
@@ -310,7 +319,7 @@ async def carry_out(
 
 
 async def _remake(
-    db: Connection, jobs: Mapping[int, Callable[[Standing], Change | None]], now: Instant
+    db: Connection, jobs: Mapping[int, Callable[[CurrentJob], Change | None]], now: Instant
 ) -> list[Job]:
     made = []
     # Shards in the order of their numbers, as everybody takes them.
@@ -318,16 +327,6 @@ async def _remake(
         with suppress(NotFound, Unchanged):
             made.append(await _change(db, number, unless_unchanged(jobs[number]), now, None))
     return [job for job in made if job is not None]
-
-
-async def _standing(db: Connection, job: Job, horizon: Instant, now: Instant) -> Standing:
-    schedule = job.definition.schedule
-    if isinstance(schedule, FixedDelay):
-        chain, waiting, live = await lock_chain(db, job.id)
-        return Standing(job=job, horizon=horizon, waiting=waiting, now=now, chain=chain, live=live)
-    run = occurrence(schedule.at) if isinstance(schedule, Once) else _NO_RUN
-    waiting = await db.fetchval(SQL["jobs.is_waiting"], job.id, run)
-    return Standing(job=job, horizon=horizon, waiting=waiting, now=now)
 
 
 async def _end_version(db: Connection, old: Job, change: Change, armed: bool, now: Instant) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 from onthedot.core.instants import HOUR, Instant
 from onthedot.core.model import is_occurrence, occurrence
-from onthedot.core.moved import NOT_MOVED, Moved
+from onthedot.core.origin import NOT_MOVED, Origin
 from onthedot.core.states import is_over
-from onthedot.store.postgres.database import Connection, Database
+from onthedot.store.postgres.database import Connection, PostgresDatabase
 from onthedot.store.postgres.statements import SQL
 from onthedot.store.refusals import no_such_run
 from onthedot.store.rows import (
@@ -37,8 +37,8 @@ RECENT_US = HOUR
 """The page shows what ended within this; older runs are found by their job."""
 
 
-class Ledger:
-    def __init__(self, database: Database) -> None:
+class PostgresLedger:
+    def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
 
     async def run(self, job: int, run: int, *, now: Instant) -> RunView:
@@ -109,7 +109,7 @@ async def _with_origins(db: Connection, views: Sequence[RunView]) -> list[RunVie
     if not made:
         return list(views)
     jobs, runs = zip(*made, strict=True)
-    rows = await db.fetch(SQL["letters.origins"], jobs, runs)
+    rows = await db.fetch(SQL["dead_letters.origins"], jobs, runs)
     origins = {(job, run): old for job, run, old in rows}
     rows = await db.fetch(SQL["backfills.origins"], jobs, runs)
     instants = {(job, run): due for job, run, due in rows}
@@ -161,7 +161,7 @@ async def _overview(db: Connection, limit: int, now: Instant) -> Overview:
     )
 
 
-async def _moved(db: Connection, view: RunView) -> Moved:
+async def _moved(db: Connection, view: RunView) -> Origin:
     if not is_occurrence(view.run) or view.until is not None:
         return NOT_MOVED
     return moved_of(view, await db.fetchrow(SQL["ledger.version"], view.job, view.version))

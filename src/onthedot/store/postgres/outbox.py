@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from onthedot.core.instants import Instant
 from onthedot.core.notifying import Notice
-from onthedot.store.postgres.database import Connection, Database
+from onthedot.store.postgres.database import Connection, PostgresDatabase
 from onthedot.store.postgres.statements import SQL
 from onthedot.store.rows import notice_of, notice_view
 from onthedot.store.values import Delivery, NoticeView
 
 
-class Outbox:
-    def __init__(self, database: Database) -> None:
+class PostgresOutbox:
+    def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
 
     async def take(self, *, limit: int, until: Instant, now: Instant) -> list[Notice]:

@@ -9,15 +9,15 @@ from onthedot.core.model import Lanes, LeasedRun, Outcome, RunRef
 from onthedot.core.states import Status
 from onthedot.store.claims import Finished, Lessee, Promoted
 from onthedot.store.codec import STATUS_OF_CODE
-from onthedot.store.postgres.chains import go_on
-from onthedot.store.postgres.database import Connection, Database, numbers
+from onthedot.store.postgres.chains import advance_chain
+from onthedot.store.postgres.database import Connection, PostgresDatabase, numbers
 from onthedot.store.postgres.jobs import keep_answer, kept_answer
 from onthedot.store.postgres.statements import SQL
 from onthedot.store.postgres.transacting import carry_out, read
 from onthedot.store.refusals import no_such_job, no_such_run, run_over
 from onthedot.store.rows import job_of
 from onthedot.store.transactions import Statement, Table
-from onthedot.store.values import Asked, CancelVerdict, Made, Receipt, Rescued, Signal
+from onthedot.store.values import CancelVerdict, Created, EnqueueRequest, Receipt, Rescued, Signal
 
 _REASON = "cancelled by request"
 
@@ -41,8 +41,8 @@ def _is_plain(outcome: Outcome) -> bool:
     return is_success and outcome[7:] == _SUCCESS
 
 
-class Runs:
-    def __init__(self, database: Database) -> None:
+class PostgresRuns:
+    def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
 
     async def enqueue(
@@ -53,12 +53,19 @@ class Runs:
         payload: str | None,
         now: Instant,
         receipt: Receipt | None = None,
-    ) -> Made:
-        return await self.enqueue_many(job, [Asked(due, payload)], now=now, receipt=receipt)
+    ) -> Created:
+        return await self.enqueue_many(
+            job, [EnqueueRequest(due, payload)], now=now, receipt=receipt
+        )
 
     async def enqueue_many(
-        self, job: int, asked: Sequence[Asked], *, now: Instant, receipt: Receipt | None = None
-    ) -> Made:
+        self,
+        job: int,
+        asked: Sequence[EnqueueRequest],
+        *,
+        now: Instant,
+        receipt: Receipt | None = None,
+    ) -> Created:
         if receipt is not None:
             return await self._database.transaction(
                 lambda db: _enqueue(db, job, asked, now, receipt)
@@ -69,7 +76,7 @@ class Runs:
         if row is None or row[-1] is None:
             raise no_such_job(job)
         *columns, numbers = row
-        return Made(job=job_of(columns), runs=tuple(numbers))
+        return Created(job=job_of(columns), runs=tuple(numbers))
 
     async def promote(
         self,
@@ -84,6 +91,7 @@ class Runs:
             SQL["runs.promote"],
             *(sorted(shards), until, lessee.node, lessee.own, limit, now),
             *(lessee.lanes.queues, sorted(lessee.lanes.functions)),
+            self._database.memory.proof(lessee.node),
         )
         leased = [LeasedRun(*row[:11]) for row in map(tuple, rows) if row[11]]
         unowned = tuple(row[6] for row in rows if row[11] is False)  # None: it was missed
@@ -91,13 +99,15 @@ class Runs:
 
     async def lease(self, node: int, lanes: Lanes, *, limit: int, now: Instant) -> list[LeasedRun]:
         functions = sorted(lanes.functions)
-        values = (node, lanes.queues, functions, limit, now)
+        values = (node, lanes.queues, functions, limit, now, self._database.memory.proof(node))
         rows = await self._database.rows(SQL["runs.lease"], *values)
         return [LeasedRun(*row) for row in rows]
 
     async def started(self, node: int, starts: Mapping[RunRef, Instant]) -> None:
+        proof = self._database.memory.proof(node)
+
         async def verb(db: Connection) -> None:
-            await db.execute(SQL["runs.require_alive"], node)
+            await db.execute(SQL["runs.require_alive"], node, proof)
             await db.execute(SQL["runs.started"], node, list(starts), list(starts.values()))
 
         await self._database.transaction(verb)
@@ -105,15 +115,16 @@ class Runs:
     async def finish(self, node: int, outcomes: Sequence[Outcome], *, now: Instant) -> Finished:
         plain = [outcome for outcome in outcomes if _is_plain(outcome)]
         done = Finished()
+        proof = self._database.memory.proof(node)
         if plain:
             columns = map(list, zip(*(outcome[:7] for outcome in plain), strict=True))
             jobs, runs, attempts, fences, _, started, finished = columns
             values = map(numbers, (jobs, runs, attempts, fences, started, finished))
-            done += Finished(*await self._database.row(SQL["runs.succeed"], node, *values))
+            done += Finished(*await self._database.row(SQL["runs.succeed"], node, *values, proof))
         if len(plain) < len(outcomes):
             others = [outcome for outcome in outcomes if not _is_plain(outcome)]
             for group in _apart(others):
-                done += Finished(*await self._database.row(SQL["runs.finish"], node, group))
+                done += Finished(*await self._database.row(SQL["runs.finish"], node, group, proof))
         return done
 
     async def complete(
@@ -136,7 +147,8 @@ class Runs:
         return await self._database.snapshot(lambda db: read(db, statement))
 
     async def release(self, node: int, refs: Sequence[RunRef], *, now: Instant) -> int:
-        return int(await self._database.value(SQL["runs.release"], node, refs, now))
+        proof = self._database.memory.proof(node)
+        return int(await self._database.value(SQL["runs.release"], node, refs, now, proof))
 
     async def owned(self, node: int) -> list[RunRef]:
         return [RunRef(*row) for row in await self._database.rows(SQL["runs.owned"], node)]
@@ -152,30 +164,30 @@ class Runs:
 
 
 async def _enqueue(
-    db: Connection, job: int, asked: Sequence[Asked], now: Instant, receipt: Receipt | None
-) -> Made:
+    db: Connection, job: int, asked: Sequence[EnqueueRequest], now: Instant, receipt: Receipt | None
+) -> Created:
     repeat = await kept_answer(db, receipt, now)
     if repeat is not None:
-        return Made(repeat=repeat)
+        return Created(repeat=repeat)
     dues, payloads = [each.due for each in asked], [each.payload for each in asked]
     numbers = await db.fetchval(SQL["runs.enqueue"], job, dues, payloads, now)
     if numbers is None:
         raise no_such_job(job)
     found = job_of(await db.fetchrow(SQL["jobs.get"], job))
     await keep_answer(db, receipt, found, numbers)
-    return Made(job=found, runs=tuple(numbers))
+    return Created(job=found, runs=tuple(numbers))
 
 
 async def _cancel(db: Connection, job: int, run: int, now: Instant) -> CancelVerdict:
     """Look in every place twice: a run may move from one to the next between two looks."""
     for _ in range(2):
         if await db.fetchval(SQL["runs.cancel_waiting"], job, run, now) is not None:
-            await go_on(db, job, run, now)
+            await advance_chain(db, job, run, now)
             return CancelVerdict.CANCELLED
         row = await db.fetchrow(SQL["runs.lock"], job, run)
         if row is not None and row[0] is None:
             await db.execute(SQL["runs.cancel_live"], job, run, now)
-            await go_on(db, job, run, now)
+            await advance_chain(db, job, run, now)
             return CancelVerdict.CANCELLED
         if row is not None:
             await db.execute(SQL["runs.ask"], row[0], job, run, _REASON)

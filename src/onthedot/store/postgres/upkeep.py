@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 
 from onthedot.core.instants import DAY, SECOND, Instant
 from onthedot.core.model import occurrence
-from onthedot.store.postgres.database import Connection, Database
+from onthedot.core.sightings import RESTORED, Gap, epoch_at
+from onthedot.store.postgres.database import Connection, PostgresDatabase
 from onthedot.store.postgres.statements import SQL
 from onthedot.store.values import Costs
 
@@ -20,8 +21,8 @@ _ORIGINS = (
 _BY_AGE = ("upkeep.old_versions", "upkeep.old_nodes", "upkeep.old_logs", "upkeep.old_memos")
 
 
-class Upkeep:
-    def __init__(self, database: Database) -> None:
+class PostgresUpkeep:
+    def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
 
     async def prepare(self, *, now: Instant) -> None:
@@ -49,6 +50,22 @@ class Upkeep:
 
     async def installation(self) -> str:
         return str(await self._database.value(SQL["upkeep.installation"]))
+
+    async def restored(self, *, now: Instant, chance: int) -> int:
+        async def verb(db: Connection) -> int:
+            seen = await db.fetchval(SQL["memory.epoch"])
+            values = (seen, epoch_at(now), chance, now, None, now, RESTORED)
+            epoch = await db.fetchval(SQL["memory.begin_epoch"], *values)
+            await db.execute(SQL["memory.declare_all_dead"], now, None)
+            return int(epoch)
+
+        return await self._database.transaction(verb)
+
+    async def gaps(self) -> list[Gap]:
+        return [Gap(*row) for row in await self._database.rows(SQL["memory.gaps"])]
+
+    async def renew_installation(self, installation: str) -> None:
+        await self._count(SQL["upkeep.renew_installation"], installation)
 
     async def costs(self) -> Costs | None:
         await self._database.everywhere(SQL["upkeep.flush_costs"])

@@ -6,9 +6,9 @@ from collections.abc import Collection, Sequence
 
 from onthedot.core.instants import Instant
 from onthedot.core.model import SHARDS
-from onthedot.core.zoning import AGAIN_US, Coming, KnownZone, zone_in
-from onthedot.store.postgres.clock import Clock
-from onthedot.store.postgres.database import Connection, Database
+from onthedot.core.zoning import AGAIN_US, ClockedJob, KnownZone, zone_in
+from onthedot.store.postgres.clock import PostgresClock
+from onthedot.store.postgres.database import Connection, PostgresDatabase
 from onthedot.store.postgres.jobs import carry_out
 from onthedot.store.postgres.statements import SQL
 from onthedot.store.rows import job_of
@@ -25,8 +25,8 @@ from onthedot.store.zones import (
 )
 
 
-class Zones:
-    def __init__(self, database: Database, clock: Clock) -> None:
+class PostgresZones:
+    def __init__(self, database: PostgresDatabase, clock: PostgresClock) -> None:
         self._database = database
         self._clock = clock
 
@@ -104,7 +104,7 @@ async def _remake(db: Connection, limit: int, now: Instant) -> Remade | None:
     return Remade(zone, len(jobs), moves)
 
 
-async def _coming(db: Connection, zone: str, shard: int, jobs: Sequence[int]) -> list[Coming]:
+async def _coming(db: Connection, zone: str, shard: int, jobs: Sequence[int]) -> list[ClockedJob]:
     """These jobs with their entries, as far as they still are in this zone. From here on no claim
     and no edit touches them.
     """
@@ -121,5 +121,5 @@ async def _coming(db: Connection, zone: str, shard: int, jobs: Sequence[int]) ->
         job = job_of(columns)
         due = entries.get((job.id, job.version))
         if armed and due is not None and zone_in(job.definition) == zone:
-            found.append(Coming(job, due, settled[job.id]))
+            found.append(ClockedJob(job, due, settled[job.id]))
     return found

@@ -2,41 +2,44 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 from onthedot.ids import Chance, SystemChance
-from onthedot.store.sqlite.audit import Audit
-from onthedot.store.sqlite.backfills import Backfills
-from onthedot.store.sqlite.calendars import Calendars
-from onthedot.store.sqlite.clock import Clock
-from onthedot.store.sqlite.database import Database, FileDatabase, InlineDatabase, connect
-from onthedot.store.sqlite.jobs import Jobs
-from onthedot.store.sqlite.ledger import Ledger
-from onthedot.store.sqlite.letters import Letters
+from onthedot.store.sqlite.audit import SqliteAudit
+from onthedot.store.sqlite.backfills import SqliteBackfills
+from onthedot.store.sqlite.calendars import SqliteCalendars
+from onthedot.store.sqlite.clock import SqliteClock
+from onthedot.store.sqlite.connecting import connect, translated
+from onthedot.store.sqlite.database import FileDatabase, InlineDatabase, SqliteDatabase
+from onthedot.store.sqlite.dead_letters import SqliteDeadLetters
+from onthedot.store.sqlite.jobs import SqliteJobs
+from onthedot.store.sqlite.ledger import SqliteLedger
 from onthedot.store.sqlite.migrations import migrate
-from onthedot.store.sqlite.nodes import Nodes
-from onthedot.store.sqlite.notes import Notes
-from onthedot.store.sqlite.outbox import Outbox
-from onthedot.store.sqlite.runs import Runs
-from onthedot.store.sqlite.upkeep import Upkeep
-from onthedot.store.sqlite.zones import Zones
+from onthedot.store.sqlite.nodes import SqliteNodes
+from onthedot.store.sqlite.notes import SqliteNotes
+from onthedot.store.sqlite.outbox import SqliteOutbox
+from onthedot.store.sqlite.runs import SqliteRuns
+from onthedot.store.sqlite.upkeep import SqliteUpkeep
+from onthedot.store.sqlite.zones import SqliteZones
 
 INSTALLATION_BYTES = 5
 
 
 class SqliteStore:
-    def __init__(self, database: Database) -> None:
-        self.clock = Clock(database)
-        self.jobs = Jobs(database)
-        self.runs = Runs(database)
-        self.letters = Letters(database)
-        self.outbox = Outbox(database)
-        self.notes = Notes(database)
-        self.nodes = Nodes(database)
-        self.ledger = Ledger(database)
-        self.audit = Audit(database)
-        self.backfills = Backfills(database)
-        self.calendars = Calendars(database)
-        self.zones = Zones(database)
-        self.upkeep = Upkeep(database)
+    def __init__(self, database: SqliteDatabase) -> None:
+        self.clock = SqliteClock(database)
+        self.jobs = SqliteJobs(database)
+        self.runs = SqliteRuns(database)
+        self.dead_letters = SqliteDeadLetters(database)
+        self.outbox = SqliteOutbox(database)
+        self.notes = SqliteNotes(database)
+        self.nodes = SqliteNodes(database)
+        self.ledger = SqliteLedger(database)
+        self.audit = SqliteAudit(database)
+        self.backfills = SqliteBackfills(database)
+        self.calendars = SqliteCalendars(database)
+        self.zones = SqliteZones(database)
+        self.upkeep = SqliteUpkeep(database)
 
 
 async def open_store(path: str | None, *, chance: Chance | None = None) -> SqliteStore:
@@ -49,6 +52,8 @@ async def open_store(path: str | None, *, chance: Chance | None = None) -> Sqlit
     connection = connect(path)
     try:
         migrate(connection, installation=installation)
+    except sqlite3.Error as error:
+        raise translated(error) from error
     finally:
         connection.close()
     return SqliteStore(FileDatabase(path))

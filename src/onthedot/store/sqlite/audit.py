@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import sqlite3
 
-from onthedot.core.audit import Books, Fate
+from onthedot.core.audit import AuditSnapshot, RecordedOccurrence
 from onthedot.core.instants import Instant
 from onthedot.core.model import occurrence, shard_of
-from onthedot.store.accounts import LIVE_MAX, VERSIONS_MAX, Rows, books_of, fate_of
+from onthedot.store.audit_rows import LIVE_MAX, VERSIONS_MAX, Rows, books_of, fate_of
 from onthedot.store.refusals import no_such_job
-from onthedot.store.sqlite.database import Database
+from onthedot.store.sqlite.database import SqliteDatabase
 from onthedot.store.sqlite.statements import SQL
 
 
-class Audit:
-    def __init__(self, database: Database) -> None:
+class SqliteAudit:
+    def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
 
     async def jobs(self, *, after: int, limit: int) -> list[int]:
@@ -23,14 +23,14 @@ class Audit:
             lambda db: [number for (number,) in db.execute(SQL["audit.jobs"], bounds)]
         )
 
-    async def books(self, job: int, *, until: Instant, unfired: bool) -> Books:
+    async def books(self, job: int, *, until: Instant, unfired: bool) -> AuditSnapshot:
         return await self._database.read(lambda db: _books(db, job, until, unfired))
 
-    async def fates(self, job: int, *, after: Instant, limit: int) -> list[Fate]:
+    async def fates(self, job: int, *, after: Instant, limit: int) -> list[RecordedOccurrence]:
         return await self._database.read(lambda db: _fates(db, job, after, limit))
 
 
-def _books(db: sqlite3.Connection, job: int, until: Instant, unfired: bool) -> Books:
+def _books(db: sqlite3.Connection, job: int, until: Instant, unfired: bool) -> AuditSnapshot:
     of_job = {"job": job}
     versions = db.execute(SQL["audit.versions"], of_job | {"limit": VERSIONS_MAX}).fetchall()[::-1]
     versions += db.execute(SQL["audit.current"], of_job).fetchall()
@@ -55,7 +55,9 @@ def _books(db: sqlite3.Connection, job: int, until: Instant, unfired: bool) -> B
     return books_of(rows, now=until)
 
 
-def _fates(db: sqlite3.Connection, job: int, after: Instant, limit: int) -> list[Fate]:
+def _fates(
+    db: sqlite3.Connection, job: int, after: Instant, limit: int
+) -> list[RecordedOccurrence]:
     which = {"job": job, "after": occurrence(after)}
     rows = db.execute(SQL["audit.fate_before"], which).fetchall()
     rows += db.execute(SQL["audit.fates"], which | {"limit": limit}).fetchall()

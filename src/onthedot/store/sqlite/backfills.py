@@ -1,27 +1,27 @@
-"""Backfills on SQLite: instants of the past, run after all, so many at a time."""
+"""SqliteBackfills on SQLite: instants of the past, run after all, so many at a time."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
 
-from onthedot.core.backfilling import Manner
+from onthedot.core.backfilling import BackfillOptions
 from onthedot.core.instants import Instant
 from onthedot.store.refusals import no_such_backfill, no_such_job
-from onthedot.store.sqlite.database import Database
+from onthedot.store.sqlite.database import SqliteDatabase
 from onthedot.store.sqlite.enqueueing import free_number
 from onthedot.store.sqlite.statements import SQL
 from onthedot.store.values import BackfillView
 
 
-class Backfills:
-    def __init__(self, database: Database) -> None:
+class SqliteBackfills:
+    def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
 
     async def begin(
-        self, job: int, dues: Sequence[Instant], manner: Manner, *, now: Instant
+        self, job: int, dues: Sequence[Instant], options: BackfillOptions, *, now: Instant
     ) -> BackfillView:
-        return await self._database.write(lambda db: _begin(db, job, dues, manner, now))
+        return await self._database.write(lambda db: _begin(db, job, dues, options, now))
 
     async def known(self, job: int, *, after: Instant, until: Instant, limit: int) -> list[Instant]:
         bounds = {"job": job, "after": after, "until": until, "limit": limit}
@@ -43,15 +43,19 @@ class Backfills:
 
 
 def _begin(
-    db: sqlite3.Connection, job: int, dues: Sequence[Instant], manner: Manner, now: Instant
+    db: sqlite3.Connection,
+    job: int,
+    dues: Sequence[Instant],
+    options: BackfillOptions,
+    now: Instant,
 ) -> BackfillView:
     if db.execute(SQL["runs.job_of"], (job,)).fetchone() is None:
         raise no_such_job(job)
     values = {
         "job": job,
-        "priority": manner.priority,
-        "concurrency": manner.concurrency,
-        "newest_first": manner.newest_first,
+        "priority": options.priority,
+        "concurrency": options.concurrency,
+        "newest_first": options.newest_first,
         "now": now,
     }
     number = db.execute(SQL["backfills.insert"], values).lastrowid
@@ -59,7 +63,7 @@ def _begin(
     rows = [(job, due, number) for due in dues]
     total = db.executemany(SQL["backfills.insert_item"], rows).rowcount if rows else 0
     db.execute(SQL["backfills.set_total"], (total, number))
-    return BackfillView(number, job, manner, total, now)
+    return BackfillView(number, job, options, total, now)
 
 
 def _advance(db: sqlite3.Connection, limit: int, now: Instant) -> int:

@@ -1,4 +1,4 @@
-"""Calendars on SQLite: as they are now, and which jobs follow them."""
+"""SqliteCalendars on SQLite: as they are now, and which jobs follow them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from onthedot.store.refusals import (
     no_such_calendar,
 )
 from onthedot.store.rows import job_of
-from onthedot.store.sqlite.database import Database
+from onthedot.store.sqlite.database import SqliteDatabase
 from onthedot.store.sqlite.statements import SQL
 
 
-class Calendars:
-    def __init__(self, database: Database) -> None:
+class SqliteCalendars:
+    def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
 
     async def put(

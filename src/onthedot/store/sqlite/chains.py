@@ -25,7 +25,7 @@ def keep_chain(db: sqlite3.Connection, chain: Chain, link: NewRun | None) -> New
     return None if link is None else link_of(chain)
 
 
-def go_on(db: sqlite3.Connection, job: int, run: int, ended: Instant) -> Instant | None:
+def advance_chain(db: sqlite3.Connection, job: int, run: int, ended: Instant) -> Instant | None:
     """A run has ended, for good. If it is the link of a chain, make the next one; returns when that
     is due, if it waits.
     """
@@ -33,7 +33,7 @@ def go_on(db: sqlite3.Connection, job: int, run: int, ended: Instant) -> Instant
     if chain is None or chain.run != run:
         return None
     chain = _free(db, following(chain, ended))
-    db.execute(SQL["chains.go_on"], (chain.run, chain.turns, job))
+    db.execute(SQL["chains.advance_chain"], (chain.run, chain.turns, job))
     link = link_of(chain)
     if link is None:
         return None

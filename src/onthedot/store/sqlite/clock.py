@@ -16,7 +16,7 @@ from onthedot.core.model import Cut, Entry, LeasedRun, NewRun, Rule
 from onthedot.errors import Taken
 from onthedot.store.claims import Lessee, Peeked
 from onthedot.store.codec import rule_from, rule_text
-from onthedot.store.sqlite.database import Database, as_json
+from onthedot.store.sqlite.database import SqliteDatabase, as_json
 from onthedot.store.sqlite.many import execute_many
 from onthedot.store.sqlite.nodes import require_alive
 from onthedot.store.sqlite.outcomes import is_taken, record_ranges
@@ -26,8 +26,8 @@ _HEADS: Final = msgspec.json.Decoder(list[list[Entry]])
 _SPECS: Final = msgspec.json.Decoder(list[tuple[int, str]])
 
 
-class Clock:
-    def __init__(self, database: Database) -> None:
+class SqliteClock:
+    def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
 
     async def peek(
@@ -41,6 +41,10 @@ class Clock:
 
     async def fire(self, plan: Plan, *, lessee: Lessee, now: Instant) -> list[LeasedRun]:
         return await self._database.write(lambda db: _fire(db, plan, lessee, now))
+
+    async def horizon(self) -> Instant:
+        found = await self._database.read(lambda db: db.execute(SQL["clock.horizon"]).fetchone())
+        return int(found[0])
 
     async def rules(self, ids: Sequence[int]) -> dict[int, Rule]:
         return await self._database.read(lambda db: _rules(db, ids))

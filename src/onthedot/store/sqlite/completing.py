@@ -1,7 +1,7 @@
 """What functions write together with the completion of their runs, and what they read, on SQLite.
 
-The server alone has the file, so their statements are carried out here: under an authorizer, which
-keeps them inside our transaction and away from our tables, and with an end to how long they take.
+The server alone has the file, so their statements are carried out here, as far as `permitting.py`
+allows them.
 """
 
 from __future__ import annotations
@@ -9,41 +9,25 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any, Final
 
 from onthedot.core.model import RunRef
-from onthedot.errors import StatementFailed, StoreError
+from onthedot.errors import StatementFailed, StoreError, StoreFull
 from onthedot.store.refusals import lease_lost
-from onthedot.store.sqlite.database import translated
+from onthedot.store.sqlite.connecting import translated
 from onthedot.store.sqlite.nodes import require_alive
-from onthedot.store.sqlite.statements import MIGRATIONS, SQL
+from onthedot.store.sqlite.permitting import Turn, turn
+from onthedot.store.sqlite.statements import SQL
 from onthedot.store.transactions import Statement, Table
 
 ROWS_MAX: Final = 10_000
-STEPS: Final = 100_000
-STEPS_MAX: Final = 1_000
-"""A statement is broken off after a hundred million steps of SQLite's machine, some seconds: the
-writer is everybody's."""
+BYTES_MAX: Final = 16 * 1024 * 1024
+"""Of what is read at once: it goes to the runner process as one message."""
+BATCH: Final = 100
+SHOWN_MAX: Final = 100
 
-_OURS: Final = frozenset(
-    name
-    for script in MIGRATIONS.values()
-    for name in re.findall(r"create (?:table|view) (\w+)", script)
-)
 _NUMBERED: Final = re.compile(r"('(?:[^']|'')*'|\"[^\"]*\")|\$(\d+)")
-_FORBIDDEN: Final = frozenset(
-    {
-        *(sqlite3.SQLITE_TRANSACTION, sqlite3.SQLITE_SAVEPOINT, sqlite3.SQLITE_PRAGMA),
-        *(sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH),
-    }
-)
-_LOOKING: Final = frozenset(
-    {
-        *(sqlite3.SQLITE_READ, sqlite3.SQLITE_SELECT, sqlite3.SQLITE_FUNCTION),
-        sqlite3.SQLITE_RECURSIVE,
-    }
-)
 
 
 def complete(
@@ -59,59 +43,64 @@ def complete(
     if holder is None:
         raise lease_lost()
     require_alive(db, holder[0])
-    with _users_turn(db):
-        for statement in statements:
-            for values in statement.many:
-                db.execute(_spelled(statement.sql), tuple(values))
+    carry_out(db, statements)
     finish(holder[0])
 
 
+def carry_out(db: sqlite3.Connection, statements: Sequence[Statement]) -> None:
+    """Raises StatementFailed; then the transaction may be over, too."""
+    with turn(db, reading=False) as its_turn:
+        for statement in statements:
+            with _of_the_user(its_turn, statement):
+                for values in statement.many:
+                    db.execute(_spelled(statement.sql), tuple(values))
+
+
 def query(db: sqlite3.Connection, statement: Statement) -> Table:
-    with _users_turn(db):
-        found = db.execute(_spelled(statement.sql), tuple(statement.many[0]))
-        rows = [list(row) for row in found.fetchmany(ROWS_MAX + 1)]
+    with (
+        turn(db, reading=True) as its_turn,
+        _of_the_user(its_turn, statement),
+        closing(db.execute(_spelled(statement.sql), tuple(statement.many[0]))) as found,
+    ):
         columns = [column[0] for column in found.description or ()]
-    if len(rows) > ROWS_MAX:
-        raise StatementFailed(
-            f"more than {ROWS_MAX} rows are read by: {_shown(statement.sql)}",
-            hint="Read less at a time.",
-        )
-    return Table(columns, rows)
+        return Table(columns, _all_of(found, statement))
+
+
+def _all_of(found: sqlite3.Cursor, statement: Statement) -> list[list[Any]]:
+    rows: list[list[Any]] = []
+    size = 0
+    while some := found.fetchmany(BATCH):
+        rows += map(list, some)
+        size += sum(len(value) for row in some for value in row if isinstance(value, str | bytes))
+        if len(rows) > ROWS_MAX or size > BYTES_MAX:
+            raise StatementFailed(
+                f"more than {ROWS_MAX} rows, or {BYTES_MAX // 1024**2} MB, are read by:"
+                f" {_shown(statement.sql)}",
+                hint="Read less at a time.",
+            )
+    return rows
 
 
 @contextmanager
-def _users_turn(db: sqlite3.Connection) -> Iterator[None]:
-    left = STEPS_MAX
-
-    def tired() -> bool:
-        nonlocal left
-        left -= 1
-        return left <= 0
-
-    db.set_authorizer(_judge)
-    db.set_progress_handler(tired, STEPS)
+def _of_the_user(its_turn: Turn, statement: Statement) -> Iterator[None]:
+    """Whatever fails here is the statement's fault, unless the file does not answer. SQLite also
+    says that it is full when a table has no number left.
+    """
+    its_turn.begin()
     try:
         yield
-    except (sqlite3.Error, sqlite3.Warning, OverflowError, TypeError, ValueError) as error:
-        ours = translated(error) if isinstance(error, sqlite3.Error) and left > 0 else error
-        if isinstance(ours, StoreError):
-            raise ours from error
-        why = "it takes too long" if left <= 0 else str(error)
+    except StatementFailed:
+        raise
+    except Exception as error:
+        at_fault = translated(error) if isinstance(error, sqlite3.Error) else error
+        full = isinstance(at_fault, StoreFull)
+        if isinstance(at_fault, StoreError) and not full and not its_turn.spent:
+            raise at_fault from error
+        why = its_turn.spent or (its_turn.refused and f"it may not {its_turn.refused}")
         raise StatementFailed(
-            f"the database does not take a statement: {why}",
-            hint="Tables of onthedot can be read, not written; transactions and pragmas are ours.",
+            f"the database does not take a statement: {why or error}, in: {_shown(statement.sql)}",
+            hint="Functions may read everything, and change tables and indexes of their own.",
         ) from error
-    finally:
-        db.set_progress_handler(None, 0)
-        db.set_authorizer(None)
-
-
-def _judge(action: int, first: str | None, second: str | None, *_: Any) -> int:
-    if action in _FORBIDDEN:
-        return sqlite3.SQLITE_DENY
-    if action not in _LOOKING and (first in _OURS or second in _OURS):
-        return sqlite3.SQLITE_DENY
-    return sqlite3.SQLITE_OK
 
 
 def _spelled(sql: str) -> str:
@@ -120,4 +109,4 @@ def _spelled(sql: str) -> str:
 
 
 def _shown(sql: str) -> str:
-    return sql if len(sql) <= 60 else sql[:60] + "…"
+    return sql if len(sql) <= SHOWN_MAX else sql[:SHOWN_MAX] + "…"

@@ -12,25 +12,35 @@ import asyncio
 import queue
 import sqlite3
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from onthedot.errors import OnthedotError, StoreError, StoreFull, StoreUnavailable
+from onthedot.errors import StoreLost, StoreReplaced, StoreUnavailable
+from onthedot.observe.events import log, warn
+from onthedot.store.sqlite.connecting import MEMORY, connect
+from onthedot.store.sqlite.files import Files
+from onthedot.store.sqlite.group_commit import (
+    Verb,
+    WriteRequest,
+    answer,
+    answerable,
+    commit_group,
+    fail,
+)
 
 T = TypeVar("T")
-Verb = Callable[[sqlite3.Connection], T]
 
 GROUP_MAX = 256
 READERS = 2
-STATEMENTS_MAX = 512
-"""Kept prepared by a connection: more than there are."""
-VERSION_MIN = (3, 37, 0)
+CLOSE_S = 10.0
+"""So long a store that is closed waits for what was asked for before."""
 
 
-class Database(Protocol):
+class SqliteDatabase(Protocol):
     async def write(self, verb: Verb[T]) -> T:
         """Run a verb in a transaction; when this returns, its effect is durable."""
         ...
@@ -42,57 +52,29 @@ class Database(Protocol):
     async def close(self) -> None: ...
 
 
-def connect(path: str, *, read_only: bool = False) -> sqlite3.Connection:
-    if sqlite3.sqlite_version_info < VERSION_MIN:
-        raise StoreError(
-            f"SQLite {sqlite3.sqlite_version} is too old: onthedot needs 3.37 or newer",
-            hint="Use a Python that comes with a newer SQLite, for example from python.org.",
-        )
-    try:
-        connection = sqlite3.connect(
-            path, isolation_level=None, check_same_thread=False, cached_statements=STATEMENTS_MAX
-        )
-        for pragma in _PRAGMAS_READ if read_only else _PRAGMAS_WRITE:
-            connection.execute(f"pragma {pragma}")
-    except sqlite3.Error as error:
-        raise translated(error) from error
-    return connection
-
-
-# cache_size is in KiB when negative. The writer owns every checkpoint: SQLite before 3.51.3 can
-# corrupt a file when two connections checkpoint at once.
-_PRAGMAS_WRITE = (
-    "journal_mode=wal",
-    "synchronous=full",
-    "busy_timeout=5000",
-    "wal_autocheckpoint=4000",
-    "journal_size_limit=67108864",
-    "cache_size=-65536",
-    "temp_store=memory",
-)
-_PRAGMAS_READ = ("query_only=on", "busy_timeout=5000", "wal_autocheckpoint=0", "cache_size=-16384")
-
-
 def as_json(values: Sequence[Any]) -> str:
     """Numbers or rows as one value, for a statement that takes them all."""
     return msgspec.json.encode(values).decode()
 
 
-def about() -> dict[str, str]:
-    """What decides how quick and how safe a file is."""
-    return {"sqlite": sqlite3.sqlite_version, "journal_mode": "wal", "synchronous": "full"}
-
-
 class FileDatabase:
-    """A file, for the server."""
+    """A file, for the server.
+
+    If the writer thread ends, for whatever reason, whoever waits for it or asks it for something
+    is given StoreLost. While the file is not where it was opened, writes are given StoreReplaced.
+    """
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._requests: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[WriteRequest | None] = queue.SimpleQueue()
         self._connection = connect(path)
-        self._local = threading.local()
-        self._read_connections: list[sqlite3.Connection] = []
-        self._readers = ThreadPoolExecutor(READERS, "sqlite-read", self._open_reader)
+        self._files = Files(path)
+        self._replaced: StoreReplaced | None = None
+        self._lost: StoreLost | None = None
+        self._read_connections: queue.SimpleQueue[sqlite3.Connection] = queue.SimpleQueue()
+        for _ in range(READERS):
+            self._read_connections.put(connect(path, read_only=True))
+        self._readers = ThreadPoolExecutor(READERS, "sqlite-read")
         self._closed = False
         self._writer = threading.Thread(target=self._write_all, name="sqlite-write", daemon=True)
         self._writer.start()
@@ -100,8 +82,10 @@ class FileDatabase:
     async def write(self, verb: Verb[T]) -> T:
         if self._closed:
             raise StoreUnavailable("the store has been closed")
-        request = _Request(verb, asyncio.get_running_loop())
+        request = WriteRequest(verb, asyncio.get_running_loop())
         self._requests.put(request)
+        if self._lost is not None:  # nobody takes it any more
+            self._refuse_all(self._lost, [])
         result: T = await request.future
         return result
 
@@ -116,40 +100,98 @@ class FileDatabase:
             return
         self._closed = True
         self._requests.put(None)
-        loop = asyncio.get_running_loop()
-        await loop.run_in_executor(None, self._writer.join)
-        self._readers.shutdown()
-        for connection in (*self._read_connections, self._connection):
-            connection.close()
+        await asyncio.get_running_loop().run_in_executor(None, self._end)
 
-    def _open_reader(self) -> None:
-        self._local.connection = connect(self._path, read_only=True)
-        self._read_connections.append(self._local.connection)
+    def _end(self) -> None:
+        """A writer that does not end is left behind: the process can go all the same."""
+        self._writer.join(CLOSE_S)
+        self._readers.shutdown()
+        connections = [self._read_connections.get() for _ in range(READERS)]
+        if not self._writer.is_alive():
+            connections.append(self._connection)
+        for connection in connections:
+            with suppress(sqlite3.Error):
+                connection.close()
 
     def _read(self, verb: Verb[T]) -> T:
+        connection = self._read_connections.get()  # there are as many as threads
         try:
             # One snapshot for all statements of the verb, so that a run that moves between two
             # tables meanwhile is seen exactly once.
-            self._local.connection.execute("begin")
-            try:
-                return verb(self._local.connection)
-            finally:
-                self._local.connection.execute("rollback")
-        except sqlite3.Error as error:
-            raise translated(error) from error
+            connection.execute("begin")
+            return verb(connection)
+        except BaseException as error:
+            raise answerable(error) from error
+        finally:
+            self._read_connections.put(self._at_rest(connection))
+
+    def _at_rest(self, connection: sqlite3.Connection) -> sqlite3.Connection:
+        """Outside a transaction, or another connection in the place of one that cannot be."""
+        try:
+            if connection.in_transaction:
+                connection.execute("rollback")
+        except sqlite3.Error:
+            with suppress(sqlite3.Error):
+                fresh = connect(self._path, read_only=True)
+                connection.close()
+                return fresh
+        return connection
 
     def _write_all(self) -> None:
         """The writer thread: endless by design, until `close` sends None."""
-        while (request := self._requests.get()) is not None:
-            group = [request]
-            while len(group) < GROUP_MAX and not self._requests.empty():
-                following = self._requests.get()
-                if following is None:
-                    self._requests.put(None)
-                    break
-                group.append(following)
-            _commit_group(self._connection, group)
-            _answer(group)
+        group: list[WriteRequest] = []
+        try:
+            while group := self._next_group():
+                self._commit(group)
+                answer(group)
+        except BaseException as error:  # noqa: BLE001  (others wait for it: they have to know)
+            what = f"{type(error).__name__}: {error}"
+            self._lost = StoreLost(
+                f"the thread that writes to '{self._path}' has ended: {what}",
+                hint="The server stops by itself; start it again. Please report it, with its log.",
+            )
+            warn("store.writer_ended", error=what)
+            self._refuse_all(self._lost, group)
+
+    def _next_group(self) -> list[WriteRequest]:
+        """Wait for somebody, and take whoever has come by then; empty: it is over."""
+        request = self._requests.get()
+        group: list[WriteRequest] = []
+        while request is not None:
+            group.append(request)
+            if len(group) == GROUP_MAX or self._requests.empty():
+                return group
+            request = self._requests.get()
+        if group:
+            self._requests.put(None)
+        return group
+
+    def _commit(self, group: Sequence[WriteRequest]) -> None:
+        """While the file is not the one that was opened, nothing is written; what was written just
+        before that was noticed is not counted on either.
+        """
+        if self._replaced is None or not self._is_replaced():
+            commit_group(self._connection, group)
+        if self._is_replaced():
+            assert self._replaced is not None
+            fail(group, self._replaced)
+
+    def _is_replaced(self) -> bool:
+        before, self._replaced = self._replaced, self._files.problem()
+        if self._replaced is not None and before is None:
+            warn("store.replaced", error=self._replaced.message)
+        elif self._replaced is None and before is not None:
+            log("store.returned", path=self._path)
+        return self._replaced is not None
+
+    def _refuse_all(self, lost: StoreLost, group: list[WriteRequest]) -> None:
+        with suppress(queue.Empty):
+            while True:  # bounded by what waits
+                request = self._requests.get_nowait()
+                if request is not None:
+                    group.append(request)
+        fail(group, lost)
+        answer(group)
 
 
 class InlineDatabase:
@@ -158,123 +200,31 @@ class InlineDatabase:
     """
 
     def __init__(self) -> None:
-        self._connection = connect(":memory:")
+        self._connection = connect(MEMORY)
 
     def apply(self, step: Verb[None]) -> None:
         """Run a step that has transactions of its own, such as a migration."""
         step(self._connection)
 
     async def write(self, verb: Verb[T]) -> T:
-        request = _Request(verb, asyncio.get_running_loop())
-        _commit_group(self._connection, [request])
+        request = WriteRequest(verb, asyncio.get_running_loop())
+        commit_group(self._connection, [request])
         if request.error is not None:
-            raise request.error
+            raise _in_this_thread(request.error)
         result: T = request.result
         return result
 
     async def read(self, verb: Verb[T]) -> T:
         try:
             return verb(self._connection)
-        except sqlite3.Error as error:
-            raise translated(error) from error
+        except Exception as error:
+            raise answerable(error) from error
 
     async def close(self) -> None:
         self._connection.close()
 
 
-class _Request:
-    __slots__ = ("error", "future", "loop", "result", "verb")
-
-    def __init__(self, verb: Verb[Any], loop: asyncio.AbstractEventLoop) -> None:
-        self.verb = verb
-        self.loop = loop
-        self.future: asyncio.Future[Any] = loop.create_future()
-        self.result: Any = None
-        self.error: BaseException | None = None
-
-
-def _commit_group(connection: sqlite3.Connection, group: list[_Request]) -> None:
-    try:
-        connection.execute("begin immediate")
-        for request in group:
-            _run_in_savepoint(connection, request)
-        connection.execute("commit")
-    except sqlite3.Error as error:
-        # Whatever the verbs returned, nothing of the group was kept.
-        if connection.in_transaction:
-            connection.execute("rollback")
-        for request in group:
-            request.error = translated(error)
-
-
-def _run_in_savepoint(connection: sqlite3.Connection, request: _Request) -> None:
-    connection.execute("savepoint verb")
-    try:
-        request.result = request.verb(connection)
-    except Exception as error:
-        # A full disk may end the whole transaction; then there is no savepoint to go back to, and
-        # the group fails with this error.
-        if not connection.in_transaction:
-            raise
-        connection.execute("rollback to verb")
-        request.error = translated(error) if isinstance(error, sqlite3.Error) else error
-    connection.execute("release verb")
-
-
-def _answer(group: list[_Request]) -> None:
-    """Hand the results over, with one call into each event loop that waits."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[_Request]] = {}
-    for request in group:
-        by_loop.setdefault(request.loop, []).append(request)
-    for loop, requests in by_loop.items():
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(_settle, requests)
-
-
-def _settle(requests: list[_Request]) -> None:
-    for request in requests:
-        if request.future.done():  # its caller was cancelled and has stopped waiting
-            continue
-        if request.error is not None:
-            request.future.set_exception(request.error)
-        else:
-            request.future.set_result(request.result)
-
-
-# Result codes that say: the file or the disk does not answer as it should just now.
-_UNAVAILABLE = frozenset(
-    {
-        sqlite3.SQLITE_BUSY,
-        sqlite3.SQLITE_LOCKED,
-        sqlite3.SQLITE_IOERR,
-        sqlite3.SQLITE_READONLY,
-        sqlite3.SQLITE_CANTOPEN,
-        sqlite3.SQLITE_PERM,
-        sqlite3.SQLITE_PROTOCOL,
-        sqlite3.SQLITE_INTERRUPT,
-    }
-)
-_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
-
-
-def translated(error: sqlite3.Error) -> Exception:
-    """An error of the driver in our words; one that means a mistake of ours stays as it is."""
-    if isinstance(error, OnthedotError):
-        return error
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code == sqlite3.SQLITE_FULL:
-        return StoreFull(
-            "the disk is full: nothing was written",
-            hint="Free some space; the server goes on by itself.",
-        )
-    if code in _UNAVAILABLE:
-        return StoreUnavailable(
-            f"the database does not answer: {error}",
-            hint="Check that the file and its folder can be read and written.",
-        )
-    if code in _DAMAGED:
-        return StoreError(
-            f"this is not a usable SQLite database: {error}",
-            hint="Check the path; if the file is damaged, restore it from a backup.",
-        )
-    return error
+def _in_this_thread(error: Exception) -> BaseException:
+    """Nobody else is harmed by an exit or an interrupt here, so that it may go on."""
+    cause = error.__cause__
+    return error if cause is None or isinstance(cause, Exception) else cause

@@ -9,26 +9,26 @@ from onthedot.core.instants import Instant
 from onthedot.core.model import NUMBER_MAX, Job, NewRun, created_run, lane_of
 from onthedot.store.sqlite.jobs import get_job, insert_waiting, keep_answer, kept_answer
 from onthedot.store.sqlite.statements import SQL
-from onthedot.store.values import Asked, Made, Receipt
+from onthedot.store.values import Created, EnqueueRequest, Receipt
 
 
 def enqueue(
     db: sqlite3.Connection,
     job: int,
-    asked: Sequence[Asked],
+    asked: Sequence[EnqueueRequest],
     now: Instant,
     receipt: Receipt | None,
-) -> Made:
+) -> Created:
     repeat = kept_answer(db, receipt)
     if repeat is not None:
-        return Made(repeat=repeat)
+        return Created(repeat=repeat)
     found = get_job(db, job)
     numbers = tuple(_make(db, found, each, now) for each in asked)
     keep_answer(db, receipt, found, numbers, now)
-    return Made(job=found, runs=numbers)
+    return Created(job=found, runs=numbers)
 
 
-def _make(db: sqlite3.Connection, job: Job, asked: Asked, now: Instant) -> int:
+def _make(db: sqlite3.Connection, job: Job, asked: EnqueueRequest, now: Instant) -> int:
     definition = job.definition
     due, payload = asked
     number = free_number(db, job.id, now)

@@ -8,12 +8,12 @@ from contextlib import suppress
 from typing import Any
 
 from onthedot.core import editing
-from onthedot.core.editing import Change, Standing
+from onthedot.core.editing import Change, CurrentJob
 from onthedot.core.firing import VersionRef
 from onthedot.core.instants import Instant
 from onthedot.core.model import (
     Definition,
-    Handling,
+    ExecutionSpec,
     Job,
     NewRun,
     Once,
@@ -25,7 +25,7 @@ from onthedot.core.model import (
 from onthedot.core.states import Status
 from onthedot.errors import NotFound
 from onthedot.store.changing import Unchanged, unless_unchanged
-from onthedot.store.codec import definition_text, handling_from
+from onthedot.store.codec import definition_text, execution_spec_from
 from onthedot.store.refusals import (
     idempotency_mismatch,
     key_taken,
@@ -36,21 +36,21 @@ from onthedot.store.rows import job_of, one_offs, with_links
 from onthedot.store.sqlite.calendars import use
 from onthedot.store.sqlite.chains import chain_of, keep_chain
 from onthedot.store.sqlite.clock import intern_rule
-from onthedot.store.sqlite.database import Database, as_json
-from onthedot.store.sqlite.outcomes import Held, end_unstarted, is_taken, record_ranges
+from onthedot.store.sqlite.database import SqliteDatabase, as_json
+from onthedot.store.sqlite.outcomes import HeldRun, end_unstarted, is_taken, record_ranges
 from onthedot.store.sqlite.statements import SQL
-from onthedot.store.values import Gone, Made, Receipt
+from onthedot.store.values import Created, Receipt, Undeclared
 
 _NO_RUN = -1
 
 
-class Jobs:
-    def __init__(self, database: Database) -> None:
+class SqliteJobs:
+    def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
 
     async def create(
         self, definition: Definition, *, now: Instant, receipt: Receipt | None = None
-    ) -> Made:
+    ) -> Created:
         return await self._database.write(lambda db: _create(db, definition, now, receipt))
 
     async def create_many(self, definitions: Sequence[Definition], *, now: Instant) -> list[int]:
@@ -59,7 +59,7 @@ class Jobs:
     async def change(
         self,
         job: int,
-        decide: Callable[[Standing], Change],
+        decide: Callable[[CurrentJob], Change],
         *,
         now: Instant,
         expected: int | None = None,
@@ -67,7 +67,7 @@ class Jobs:
         return await self._database.write(lambda db: _change(db, job, decide, now, expected))
 
     async def remake(
-        self, jobs: Mapping[int, Callable[[Standing], Change | None]], *, now: Instant
+        self, jobs: Mapping[int, Callable[[CurrentJob], Change | None]], *, now: Instant
     ) -> list[Job]:
         return await self._database.write(lambda db: _remake(db, jobs, now))
 
@@ -95,14 +95,16 @@ class Jobs:
             lambda db: [job_of(row) for row in db.execute(SQL["jobs.undeclared"], (limit,))]
         )
 
-    async def gone(self, job: int) -> Gone | None:
-        def look(db: sqlite3.Connection) -> Gone | None:
+    async def gone(self, job: int) -> Undeclared | None:
+        def look(db: sqlite3.Connection) -> Undeclared | None:
             row = db.execute(SQL["jobs.gone"], (job,)).fetchone()
-            return None if row is None else Gone._make(row)
+            return None if row is None else Undeclared._make(row)
 
         return await self._database.read(look)
 
-    async def handlings(self, refs: Sequence[VersionRef]) -> Mapping[VersionRef, Handling]:
+    async def execution_specs(
+        self, refs: Sequence[VersionRef]
+    ) -> Mapping[VersionRef, ExecutionSpec]:
         return await self._database.read(lambda db: _handlings(db, refs))
 
 
@@ -142,10 +144,10 @@ def keep_answer(
 
 def _create(
     db: sqlite3.Connection, definition: Definition, now: Instant, receipt: Receipt | None
-) -> Made:
+) -> Created:
     repeat = kept_answer(db, receipt)
     if repeat is not None:
-        return Made(repeat=repeat)
+        return Created(repeat=repeat)
     _refuse_taken_key(db, definition, None)
     (number,) = db.execute(SQL["jobs.next_number"]).fetchone()
     change = editing.create(number, definition, now=now)
@@ -157,7 +159,7 @@ def _create(
     _place(db, job, change, rule)
     use(db, number, None, definition)
     keep_answer(db, receipt, job, (), now)
-    return Made(job=job)
+    return Created(job=job)
 
 
 def _create_many(
@@ -200,7 +202,7 @@ def _declare(db: sqlite3.Connection, app: str, jobs: Sequence[int], now: Instant
 def _change(
     db: sqlite3.Connection,
     job: int,
-    decide: Callable[[Standing], Change],
+    decide: Callable[[CurrentJob], Change],
     now: Instant,
     expected: int | None,
 ) -> Job | None:
@@ -247,7 +249,7 @@ def carry_out(db: sqlite3.Connection, old: Job, change: Change, now: Instant) ->
 
 
 def _remake(
-    db: sqlite3.Connection, jobs: Mapping[int, Callable[[Standing], Change | None]], now: Instant
+    db: sqlite3.Connection, jobs: Mapping[int, Callable[[CurrentJob], Change | None]], now: Instant
 ) -> list[Job]:
     made = []
     for number in sorted(jobs):
@@ -256,16 +258,16 @@ def _remake(
     return [job for job in made if job is not None]
 
 
-def _standing(db: sqlite3.Connection, job: Job, now: Instant) -> Standing:
+def _standing(db: sqlite3.Connection, job: Job, now: Instant) -> CurrentJob:
     schedule = job.definition.schedule
     chain = chain_of(db, job.id)
     link = _NO_RUN if chain is None or chain.run is None else chain.run
     run = occurrence(schedule.at) if isinstance(schedule, Once) else link
     horizon, waiting, live = db.execute(
-        SQL["jobs.standing"], {"job": job.id, "run": run, "shard": job.shard}
+        SQL["jobs.current"], {"job": job.id, "run": run, "shard": job.shard}
     ).fetchone()
     waits, lives = bool(waiting), bool(live)
-    return Standing(job=job, horizon=horizon, waiting=waits, now=now, chain=chain, live=lives)
+    return CurrentJob(job=job, horizon=horizon, waiting=waits, now=now, chain=chain, live=lives)
 
 
 def _place(db: sqlite3.Connection, job: Job, change: Change, rule: int | None) -> None:
@@ -292,7 +294,7 @@ def _end_runs(db: sqlite3.Connection, job: int, now: Instant) -> None:
     """What a deleted job leaves behind: runs that nobody holds end, the others' owners are told."""
     rows = db.execute(SQL["jobs.live_of"], (job,)).fetchall()
     rows += db.execute(SQL["jobs.waiting_of"], (job,)).fetchall()
-    for run in map(Held._make, rows):
+    for run in map(HeldRun._make, rows):
         if run.owner is None:
             end_unstarted(db, run, Status.CANCELLED, reason="job deleted", now=now)
         else:
@@ -341,7 +343,9 @@ def _columns(job: Job, change: Change, rule: int | None) -> dict[str, Any]:
     }
 
 
-def _handlings(db: sqlite3.Connection, refs: Sequence[VersionRef]) -> dict[VersionRef, Handling]:
+def _handlings(
+    db: sqlite3.Connection, refs: Sequence[VersionRef]
+) -> dict[VersionRef, ExecutionSpec]:
     found = {}
     for ref in refs:
         row = (
@@ -349,5 +353,5 @@ def _handlings(db: sqlite3.Connection, refs: Sequence[VersionRef]) -> dict[Versi
             or db.execute(SQL["jobs.old_definition"], ref).fetchone()
         )
         if row is not None:
-            found[ref] = handling_from(*row)
+            found[ref] = execution_spec_from(*row)
     return found

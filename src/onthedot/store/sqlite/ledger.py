@@ -9,7 +9,7 @@ from typing import Any
 
 from onthedot.core.instants import Instant
 from onthedot.core.model import SHARDS, is_occurrence
-from onthedot.core.moved import NOT_MOVED, Moved
+from onthedot.core.origin import NOT_MOVED, Origin
 from onthedot.store.refusals import no_such_run
 from onthedot.store.rows import (
     backlog_of,
@@ -21,7 +21,7 @@ from onthedot.store.rows import (
     past_run,
     progress_of,
 )
-from onthedot.store.sqlite.database import Database
+from onthedot.store.sqlite.database import SqliteDatabase
 from onthedot.store.sqlite.statements import SQL
 from onthedot.store.values import (
     AttemptView,
@@ -36,8 +36,8 @@ from onthedot.store.values import (
 _NEWEST = (1 << 63) - 1
 
 
-class Ledger:
-    def __init__(self, database: Database) -> None:
+class SqliteLedger:
+    def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
 
     async def run(self, job: int, run: int, *, now: Instant) -> RunView:
@@ -147,7 +147,7 @@ def _with_origin(db: sqlite3.Connection, view: RunView) -> RunView:
     """
     if is_occurrence(view.run):
         return view
-    row = db.execute(SQL["letters.redrive_of"], (view.job, view.run)).fetchone()
+    row = db.execute(SQL["dead_letters.redrive_of"], (view.job, view.run)).fetchone()
     if row is not None:
         return replace(view, redrive_of=row[0])
     row = db.execute(SQL["backfills.origin"], (view.job, view.run)).fetchone()
@@ -180,7 +180,7 @@ def _with_progress(db: sqlite3.Connection, view: RunView) -> RunView:
     return view if row is None else replace(view, progress=progress_of(row[0]))
 
 
-def _moved(db: sqlite3.Connection, view: RunView) -> Moved:
+def _moved(db: sqlite3.Connection, view: RunView) -> Origin:
     if not is_occurrence(view.run) or view.until is not None:
         return NOT_MOVED
     which = {"job": view.job, "version": view.version}

@@ -5,29 +5,50 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import asdict
+from zlib import crc32
 
 from onthedot.core.instants import Instant
-from onthedot.store.refusals import node_dead
+from onthedot.core.sightings import Pulse
+from onthedot.errors import StoreWentBack
+from onthedot.store.refusals import node_dead, store_went_back
 from onthedot.store.rows import beat_of, node_of
-from onthedot.store.sqlite.database import Database
+from onthedot.store.sqlite.database import SqliteDatabase
 from onthedot.store.sqlite.statements import SQL
-from onthedot.store.values import IDLE, Beat, Load, NodeFacts, NodeView
+from onthedot.store.sqlite.upkeep import begin_epoch
+from onthedot.store.values import IDLE, Heartbeat, Load, NodeFacts, NodeView
+
+_REPLACED = "the content of the file was replaced"
 
 
-class Nodes:
-    def __init__(self, database: Database) -> None:
+class SqliteNodes:
+    def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
+        self._pulses: dict[int, Pulse] = {}
+        self._lost = False
 
     async def join(self, facts: NodeFacts, *, now: Instant) -> int:
-        return await self._database.write(lambda db: _join(db, facts, now))
+        if self._lost:
+            chance = crc32(facts.boot_id.encode()) >> 1
+            await self._database.write(lambda db: begin_epoch(db, now, chance, _REPLACED))
+            self._lost = False
+        number = await self._database.write(lambda db: _join(db, facts, now))
+        self._pulses = {number: Pulse(now, now)}
+        return number
 
-    async def beat(self, node: int, *, now: Instant, load: Load = IDLE) -> Beat:
-        return await self._database.write(lambda db: _beat(db, node, now, load))
+    async def beat(self, node: int, *, now: Instant, load: Load = IDLE) -> Heartbeat:
+        seen = self._pulses.get(node)
+        try:
+            beat, pulse = await self._database.write(lambda db: _beat(db, node, now, load, seen))
+        except StoreWentBack:
+            self._lost = True
+            raise
+        self._pulses[node] = pulse
+        return beat
 
-    async def bury(
+    async def declare_dead(
         self, *, silent_before: Instant, gone: Sequence[int] = (), now: Instant
     ) -> list[int]:
-        return await self._database.write(lambda db: _bury(db, silent_before, gone, now))
+        return await self._database.write(lambda db: _declare_dead(db, silent_before, gone, now))
 
     async def leave(self, node: int, *, now: Instant) -> None:
         await self._database.write(lambda db: db.execute(SQL["nodes.die"], (now, node)).rowcount)
@@ -57,13 +78,22 @@ def _join(db: sqlite3.Connection, facts: NodeFacts, now: Instant) -> int:
     return number
 
 
-def _beat(db: sqlite3.Connection, node: int, now: Instant, load: Load) -> Beat:
+def _beat(
+    db: sqlite3.Connection, node: int, now: Instant, load: Load, seen: Pulse | None
+) -> tuple[Heartbeat, Pulse]:
+    found = db.execute(SQL["nodes.pulse"], (node,)).fetchone()
+    if seen is not None and found is not None:
+        pulse = Pulse(*found)
+        # A copy put in the place of the file's content, under a server that has it open.
+        if pulse.joined_at != seen.joined_at or pulse.beat_at < seen.beat_at:
+            raise store_went_back(f"the heartbeat of node {node} is older than it was")
     require_alive(db, node)
     db.execute(SQL["nodes.beat"], {"node": node, "now": now, **asdict(load)})
-    return beat_of(db.execute(SQL["nodes.alive"]).fetchall())
+    pulse = Pulse(*db.execute(SQL["nodes.pulse"], (node,)).fetchone())
+    return beat_of(db.execute(SQL["nodes.alive"]).fetchall()), pulse
 
 
-def _bury(
+def _declare_dead(
     db: sqlite3.Connection, silent_before: Instant, gone: Sequence[int], now: Instant
 ) -> list[int]:
     silent = [number for (number,) in db.execute(SQL["nodes.silent"], (silent_before,))]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from onthedot.store.notes import LogPlace, LogRow, RunNote
-from onthedot.store.sqlite.database import Database
+from onthedot.store.notes import LogCursor, LogRow, RunNote
+from onthedot.store.sqlite.database import SqliteDatabase
 from onthedot.store.sqlite.nodes import require_alive
 from onthedot.store.sqlite.statements import SQL
 
 
-class Notes:
-    def __init__(self, database: Database) -> None:
+class SqliteNotes:
+    def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
 
     async def add(self, node: int, notes: Sequence[RunNote]) -> int:
@@ -22,9 +22,9 @@ class Notes:
         return await self._database.read(lambda db: _checkpoints(db, runs))
 
     async def lines(
-        self, job: int, run: int, *, after: LogPlace | None, limit: int
+        self, job: int, run: int, *, after: LogCursor | None, limit: int
     ) -> list[LogRow]:
-        bounds = {"job": job, "run": run, **(after or LogPlace(0, 0))._asdict(), "limit": limit}
+        bounds = {"job": job, "run": run, **(after or LogCursor(0, 0))._asdict(), "limit": limit}
         return await self._database.read(
             lambda db: [LogRow._make(row) for row in db.execute(SQL["notes.lines"], bounds)]
         )

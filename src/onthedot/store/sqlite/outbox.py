@@ -9,13 +9,13 @@ from onthedot.core.instants import Instant
 from onthedot.core.model import Outcome
 from onthedot.core.notifying import Notice
 from onthedot.store.rows import notice_of, notice_view
-from onthedot.store.sqlite.database import Database
+from onthedot.store.sqlite.database import SqliteDatabase
 from onthedot.store.sqlite.statements import SQL
 from onthedot.store.values import Delivery, NoticeView
 
 
-class Outbox:
-    def __init__(self, database: Database) -> None:
+class SqliteOutbox:
+    def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
 
     async def take(self, *, limit: int, until: Instant, now: Instant) -> list[Notice]:

@@ -10,11 +10,11 @@ from onthedot.core.instants import Instant
 from onthedot.core.model import Record, occurrence
 from onthedot.core.states import Status
 from onthedot.store.codec import STATUS_CODES
-from onthedot.store.sqlite.chains import go_on
+from onthedot.store.sqlite.chains import advance_chain
 from onthedot.store.sqlite.statements import SQL
 
 
-class Held(NamedTuple):
+class HeldRun(NamedTuple):
     """A live or waiting row, as far as ending it needs to know."""
 
     job: int
@@ -53,7 +53,7 @@ def is_taken(db: sqlite3.Connection, job: int, run: int) -> bool:
 
 
 def end_unstarted(
-    db: sqlite3.Connection, run: Held, status: Status, *, reason: str, now: Instant
+    db: sqlite3.Connection, run: HeldRun, status: Status, *, reason: str, now: Instant
 ) -> None:
     """End a run that nobody is executing: its row goes, its fate is appended, a chain goes on."""
     db.execute(SQL["runs.leave_waiting"], (run.job, run.run))
@@ -67,21 +67,21 @@ def end_unstarted(
     )
     if run.owner is not None:
         db.execute(SQL["runs.drop_signal"], (run.owner, run.job, run.run))
-    go_on(db, run.job, run.run, now)
+    advance_chain(db, run.job, run.run, now)
 
 
-def lose(db: sqlite3.Connection, run: Held, now: Instant) -> None:
+def lose(db: sqlite3.Connection, run: HeldRun, now: Instant) -> None:
     """End an at-most-once run of a dead owner, who may have started it: nobody starts it again,
     whatever else was wished.
     """
     words = f"node {run.owner} died: whether it started this run, and how that ended, is unknown"
     facts = {"job": run.job, "run": run.run, "now": now, "error": words}
     db.execute(SQL["runs.lose"], facts)
-    db.execute(SQL["runs.bury_lost"], facts)
+    db.execute(SQL["runs.insert_lost_dead_letters"], facts)
     db.execute(SQL["outbox.note"], (run.job, run.run, run.attempt))
     db.execute(SQL["runs.leave_live"], (run.job, run.run))
     db.execute(SQL["runs.drop_signal"], (run.owner, run.job, run.run))
-    go_on(db, run.job, run.run, now)
+    advance_chain(db, run.job, run.run, now)
 
 
 def signal_for(db: sqlite3.Connection, node: int, job: int, run: int) -> str | None:

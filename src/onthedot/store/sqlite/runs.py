@@ -21,18 +21,18 @@ from onthedot.core.states import Status
 from onthedot.store.claims import Finished, Lessee, Promoted
 from onthedot.store.codec import RETRIED, STATUS_CODES, STATUS_OF_CODE
 from onthedot.store.refusals import no_such_run, run_over
-from onthedot.store.sqlite.chains import go_on, links_among
+from onthedot.store.sqlite.chains import advance_chain, links_among
 from onthedot.store.sqlite.clock import raise_horizon
 from onthedot.store.sqlite.completing import complete, query
-from onthedot.store.sqlite.database import Database
+from onthedot.store.sqlite.database import SqliteDatabase
 from onthedot.store.sqlite.enqueueing import enqueue
 from onthedot.store.sqlite.many import execute_many
 from onthedot.store.sqlite.nodes import require_alive
 from onthedot.store.sqlite.outbox import note_failures
-from onthedot.store.sqlite.outcomes import Held, end_unstarted, is_taken, lose, signal_for
+from onthedot.store.sqlite.outcomes import HeldRun, end_unstarted, is_taken, lose, signal_for
 from onthedot.store.sqlite.statements import SQL
 from onthedot.store.transactions import Statement, Table
-from onthedot.store.values import Asked, CancelVerdict, Made, Receipt, Rescued, Signal
+from onthedot.store.values import CancelVerdict, Created, EnqueueRequest, Receipt, Rescued, Signal
 
 
 class Waiting(NamedTuple):
@@ -52,8 +52,8 @@ class Waiting(NamedTuple):
     expires: Instant | None
 
 
-class Runs:
-    def __init__(self, database: Database) -> None:
+class SqliteRuns:
+    def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
 
     async def enqueue(
@@ -64,12 +64,19 @@ class Runs:
         payload: str | None,
         now: Instant,
         receipt: Receipt | None = None,
-    ) -> Made:
-        return await self.enqueue_many(job, [Asked(due, payload)], now=now, receipt=receipt)
+    ) -> Created:
+        return await self.enqueue_many(
+            job, [EnqueueRequest(due, payload)], now=now, receipt=receipt
+        )
 
     async def enqueue_many(
-        self, job: int, asked: Sequence[Asked], *, now: Instant, receipt: Receipt | None = None
-    ) -> Made:
+        self,
+        job: int,
+        asked: Sequence[EnqueueRequest],
+        *,
+        now: Instant,
+        receipt: Receipt | None = None,
+    ) -> Created:
         return await self._database.write(lambda db: enqueue(db, job, asked, now, receipt))
 
     async def promote(
@@ -178,7 +185,7 @@ def _promote(
 
 def _miss(db: sqlite3.Connection, row: Waiting, now: Instant) -> None:
     """Nothing was ever tried, so it is a record like any other missed occurrence: attempt 0."""
-    run = Held(row.job, row.run, row.version, 0, row.rescues, row.fence, row.due, None)
+    run = HeldRun(row.job, row.run, row.version, 0, row.rescues, row.fence, row.due, None)
     reason = "nobody claimed it within its window, catchUp is none"
     end_unstarted(db, run, Status.MISSED, reason=reason, now=now)
 
@@ -208,15 +215,15 @@ def _finish(
     db: sqlite3.Connection, node: int, outcomes: Sequence[Outcome], now: Instant
 ) -> Finished:
     require_alive(db, node)
-    wishes, chains = map(bool, db.execute(SQL["runs.what_else"]).fetchone())
+    cancel_requests, chains = map(bool, db.execute(SQL["runs.what_else"]).fetchone())
     links = links_among(db, outcomes) if chains else set()
     plain: list[Outcome] = []
     rest: list[Outcome] = []
     for outcome in outcomes:
-        is_plain = outcome.status is Status.SUCCEEDED and not wishes
+        is_plain = outcome.status is Status.SUCCEEDED and not cancel_requests
         is_plain = is_plain and not (links and outcome[:2] in links)
         (plain if is_plain else rest).append(outcome)
-    return _finish_plainly(db, node, plain) + _finish_singly(db, node, rest, wishes, links)
+    return _finish_plainly(db, node, plain) + _finish_singly(db, node, rest, cancel_requests, links)
 
 
 def _finish_plainly(db: sqlite3.Connection, node: int, outcomes: Sequence[Outcome]) -> Finished:
@@ -245,7 +252,7 @@ def _finish_singly(
     db: sqlite3.Connection,
     node: int,
     outcomes: Sequence[Outcome],
-    wishes: bool,
+    cancel_requests: bool,
     links: set[tuple[int, int]],
 ) -> Finished:
     """One after the other. The end of a link makes the next one."""
@@ -261,14 +268,14 @@ def _finish_singly(
             refused.append(outcome)
             continue
         (row,) = rows
-        final = _obeying(db, outcome, node) if wishes else outcome
+        final = _cancelled_if_requested(db, outcome, node) if cancel_requests else outcome
         history.append(_history_row(final, row, node))
         if final.retry_at is not None:
             _wait_for_retry(db, final, row)
             coming.append(final.retry_at)
             continue
         if final[:2] in links:
-            coming.append(go_on(db, final.job, final.run, final.finished))
+            coming.append(advance_chain(db, final.job, final.run, final.finished))
         if final.status in FAILURES:
             failures.append(final)
             _keep_dead_letter(db, final, row)
@@ -287,15 +294,15 @@ def _is_recorded(db: sqlite3.Connection, outcome: Outcome) -> bool:
     return row is not None and row[0] == outcome.fence
 
 
-def _obeying(db: sqlite3.Connection, outcome: Outcome, node: int) -> Outcome:
+def _cancelled_if_requested(db: sqlite3.Connection, outcome: Outcome, node: int) -> Outcome:
     """A run that somebody wants to end gets no further attempt."""
-    wish = signal_for(db, node, outcome.job, outcome.run)
-    if wish is None:
+    cancel_request = signal_for(db, node, outcome.job, outcome.run)
+    if cancel_request is None:
         return outcome
     db.execute(SQL["runs.drop_signal"], (node, outcome.job, outcome.run))
     if outcome.retry_at is None:
         return outcome
-    return outcome._replace(status=Status.CANCELLED, retry_at=None, reason=wish)
+    return outcome._replace(status=Status.CANCELLED, retry_at=None, reason=cancel_request)
 
 
 def _history_row(outcome: Outcome, row: tuple[object, ...], node: int) -> tuple[object, ...]:
@@ -322,7 +329,7 @@ def _wait_for_retry(db: sqlite3.Connection, outcome: Outcome, row: tuple[object,
 def _keep_dead_letter(db: sqlite3.Connection, outcome: Outcome, row: tuple[object, ...]) -> None:
     version, _, _, due, _, payload = row
     db.execute(
-        SQL["runs.bury"],
+        SQL["runs.insert_dead_letter"],
         (
             *(outcome.job, outcome.run, version, outcome.attempt, due),
             *(outcome.finished, outcome.error, payload),
@@ -337,7 +344,7 @@ def _release(db: sqlite3.Connection, node: int, refs: Sequence[RunRef], now: Ins
         bounds = {"job": ref.job, "run": ref.run, "node": node, "fence": ref.fence}
         row = db.execute(SQL["runs.held"], bounds).fetchone()
         if row is not None:
-            _leave_owner(db, Held._make(row), SQL["runs.give_back"], now)
+            _leave_owner(db, HeldRun._make(row), SQL["runs.give_back"], now)
             released += 1
     return released
 
@@ -349,10 +356,10 @@ def _rescue(db: sqlite3.Connection, limit: int, now: Instant) -> Rescued:
         rows = db.execute(SQL["runs.of_node"], bounds).fetchall()
         for lane, *row in rows:
             if is_at_most_once(lane):
-                lose(db, Held._make(row), now)
+                lose(db, HeldRun._make(row), now)
                 lost += 1
             else:
-                _leave_owner(db, Held._make(row), SQL["runs.take_from_dead"], now)
+                _leave_owner(db, HeldRun._make(row), SQL["runs.take_from_dead"], now)
         rescued += len(rows)
         if rescued >= limit:
             break
@@ -360,14 +367,14 @@ def _rescue(db: sqlite3.Connection, limit: int, now: Instant) -> Rescued:
     return Rescued(rescued, lost)
 
 
-def _leave_owner(db: sqlite3.Connection, run: Held, statement: str, now: Instant) -> None:
+def _leave_owner(db: sqlite3.Connection, run: HeldRun, statement: str, now: Instant) -> None:
     """A run that its owner no longer holds: anybody may lease it, unless somebody wants it
     to end.
     """
     assert run.owner is not None
-    wish = signal_for(db, run.owner, run.job, run.run)
-    if wish is not None:
-        end_unstarted(db, run, Status.CANCELLED, reason=wish, now=now)
+    cancel_request = signal_for(db, run.owner, run.job, run.run)
+    if cancel_request is not None:
+        end_unstarted(db, run, Status.CANCELLED, reason=cancel_request, now=now)
     else:
         db.execute(statement, (run.job, run.run))
 
@@ -376,7 +383,7 @@ def _cancel(db: sqlite3.Connection, job: int, run: int, now: Instant) -> CancelV
     row = db.execute(SQL["runs.find"], {"job": job, "run": run}).fetchone()
     if row is None:
         _refuse_ended(db, job, run)
-    held = Held._make(row)
+    held = HeldRun._make(row)
     if held.owner is None:
         end_unstarted(db, held, Status.CANCELLED, reason="cancelled by request", now=now)
         return CancelVerdict.CANCELLED

@@ -7,8 +7,8 @@ from collections.abc import Collection, Sequence
 
 from onthedot.core.instants import Instant
 from onthedot.core.model import SHARDS
-from onthedot.core.zoning import AGAIN_US, Coming, KnownZone, zone_in
-from onthedot.store.sqlite.database import Database, as_json
+from onthedot.core.zoning import AGAIN_US, ClockedJob, KnownZone, zone_in
+from onthedot.store.sqlite.database import SqliteDatabase, as_json
 from onthedot.store.sqlite.jobs import carry_out, get_job
 from onthedot.store.sqlite.statements import SQL
 from onthedot.store.zones import (
@@ -24,8 +24,8 @@ from onthedot.store.zones import (
 )
 
 
-class Zones:
-    def __init__(self, database: Database) -> None:
+class SqliteZones:
+    def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
 
     async def used(self, *, after: int, limit: int) -> Used:
@@ -100,7 +100,7 @@ def _remake(db: sqlite3.Connection, limit: int, now: Instant) -> Remade | None:
         if due is None or zone_in(job.definition) != zone:
             continue
         (settled,) = db.execute(SQL["zones.settled"], {"job": number}).fetchone()
-        change = remade(Coming(job, due, settled), zone, known, now=now)
+        change = remade(ClockedJob(job, due, settled), zone, known, now=now)
         if change is not None:
             carry_out(db, job, change, now)
             made = (number, job.definition.name, job.version + 1)

@@ -2,14 +2,20 @@
 -- SQLite store, except the clock: its entries are packed into arrays, since what a run costs here is
 -- the row versions and index entries that it leaves behind.
 
-create table onthedot_schema (version integer not null);
+-- The migrations that were applied, each with its fingerprint: one that was edited afterwards is noticed.
+create table onthedot_schema (number integer primary key, fingerprint text not null);
 
 -- pruned_before: of what was over before it, nothing can be told for certain any more.
-create table installation (id text not null, pruned_before bigint not null default 0);
+-- epoch: part of the numbers that are given out from its beginning on (`begin_epoch`).
+create table installation (
+  id text not null,
+  pruned_before bigint not null default 0,
+  epoch bigint not null default 0
+);
 
 -- What goes into the verbs by the thousand, as arrays of rows: the driver writes such a row in a
 -- third of the time that it needs for the same values in arrays of their own.
-create type clock_entry as (shard smallint, due bigint, job bigint, version integer, rule integer);
+create type clock_entry as (shard smallint, due bigint, job bigint, version integer, rule bigint);
 create type clock_row as (shard smallint, slot bigint, id bigint);
 create type new_run as (
   job bigint, run bigint, version integer, lane text, priority smallint, due bigint, at bigint,
@@ -37,7 +43,7 @@ create table shard (
 
 -- A spec may have a calendar in it, which is longer than a btree takes: so the hash is unique.
 create table rule (
-  id integer generated always as identity primary key,
+  id bigint generated always as identity primary key,
   spec text not null,
   exclude using hash (spec with =)
 );
@@ -50,7 +56,7 @@ create table job (
   name text not null,
   lane text not null,
   priority smallint not null,
-  rule integer,
+  rule bigint,
   armed boolean not null,
   definition text not null,
   payload text not null,
@@ -105,7 +111,7 @@ create table near (
   jobs bigint[] not null,
   versions integer[] not null,
   dues bigint[] not null,
-  rules integer[] not null,
+  rules bigint[] not null,
   primary key (shard, slot, id)
 );
 create table far (
@@ -115,7 +121,7 @@ create table far (
   jobs bigint[] not null,
   versions integer[] not null,
   dues bigint[] not null,
-  rules integer[] not null,
+  rules bigint[] not null,
   primary key (shard, slot, id)
 );
 alter table near
@@ -151,7 +157,7 @@ create table aside (
   job bigint not null,
   version integer not null,
   due bigint not null,
-  rule integer not null,
+  rule bigint not null,
   why text not null,
   set_aside_at bigint not null,
   primary key (job, version)

@@ -2,9 +2,11 @@
 -- newer snapshot than the lock that an earlier one waited for: that is what makes them right under
 -- READ COMMITTED. Settings are pinned per function, since session settings are lost behind a pooler,
 -- and since a plan that was made while a table was empty must not survive its growth.
--- `between x and x` where arrays meet a table: by `=` the whole table could be read in the order of its
--- key, with a look through the arrays for each row. The planner does so whenever it was last told that
--- the table is empty, as queues often are, and then a thousand ends take ten seconds.
+-- `job = any(array[x.job]) and run between x.run and x.run` where arrays meet a table: with a plain `=`
+-- the planner may read the whole table in the order of its key and search the arrays for each row. It
+-- does so whenever it was last told that the table is empty, as queues often are, and then a thousand ends
+-- take ten seconds. Up to PostgreSQL 17, `between` for the first column too would read all runs of the
+-- job to find one, and `= any` for the second one may become a filter over them (tests/races/test_one_job.py).
 -- SQLSTATE: OT001 a job changed, OT002 taken by another scheduler, OT003 the node is dead.
 
 -- Every write of a node goes through this: the key share makes a burial wait for our commit, and a
@@ -86,7 +88,7 @@ begin
   if exists (select from cut) then
     select coalesce(sum(1 + cut.deleted::integer), 0) into n
     from unnest(rows_) as x
-    join near on near.shard between x.shard and x.shard and near.slot between x.slot and x.slot and near.id = x.id,
+    join near on near.shard = any(array[x.shard]) and near.slot between x.slot and x.slot and near.id = x.id,
     unnest(near.jobs, near.versions) as e(job, version)
     join cut on cut.job = e.job and cut.version = e.version;
     if n <> known_cuts then
@@ -96,7 +98,7 @@ begin
   with gone as (
     delete from near
     using unnest(rows_) with ordinality as x(shard, slot, id, place)
-    where near.shard between x.shard and x.shard and near.slot between x.slot and x.slot and near.id = x.id
+    where near.shard = any(array[x.shard]) and near.slot between x.slot and x.slot and near.id = x.id
     returning near.shard, near.jobs, near.versions, near.dues, near.rules, x.place
   ), placed as (
     select g.*, sum(cardinality(jobs)) over (order by place)::integer as last, cardinality(jobs) as size
@@ -154,7 +156,7 @@ returns void language sql set jit = off set enable_seqscan = off as $$
   select h.job, h.run, j.definition::jsonb ->> 'on_failure_url', j.name, j.key, h.status, h.due, h.attempt,
     h.finished, h.error, h.reason, 0, h.finished
   from unnest(runs_) as x
-  join history h on h.job between x.job and x.job and h.run between x.run and x.run and h.fence = x.fence
+  join history h on h.job = any(array[x.job]) and h.run between x.run and x.run and h.fence = x.fence
   join job j on j.id = h.job
   where h.status in (2, 6) and j.definition::jsonb ? 'on_failure_url'
   on conflict (job, run) do nothing
@@ -168,7 +170,7 @@ $$;
 -- Runs have ended, for good. Of those that are links of chains, the next ones are made; returns when the
 -- first of these is due. The caller has ended the link's row, so he has the lock that comes before the
 -- chain's. Whoever waits here for an edit finds the chain as that has left it, or no longer at this link.
-create function go_on(ends_ run_end[]) returns bigint language plpgsql
+create function advance_chain(ends_ run_end[]) returns bigint language plpgsql
 set jit = off set enable_seqscan = off as $$
 declare c chain; e run_end; due_ bigint; soonest bigint;
 begin
@@ -221,7 +223,7 @@ begin
 end $$;
 
 -- Runs that succeeded and left nothing more to be told: nearly all. One statement does it, since no
--- wish could change what became of them: a row that was just marked as started is looked at again when
+-- cancel request could change what became of them: a row that was just marked as started is looked at again when
 -- its lock is free, and deleted as it is then.
 create function succeed(
   node_ bigint, jobs_ bigint[], runs_ bigint[], attempts_ integer[], fences_ integer[],
@@ -235,7 +237,7 @@ begin
     delete from run
     using unnest(jobs_, runs_, attempts_, fences_, started_, finished_)
       as g(job, run, attempt, fence, started, finished)
-    where run.job between g.job and g.job and run.run between g.run and g.run and run.owner = node_
+    where run.job = any(array[g.job]) and run.run between g.run and g.run and run.owner = node_
       and run.fence = g.fence and run.attempt = g.attempt
     returning g.*, run.version, run.due, run.rescues, run.lane
   ), past as (
@@ -247,7 +249,7 @@ begin
   into accepted, links
   from gone;
   if links is not null then
-    retry_at := go_on(links);
+    retry_at := advance_chain(links);
   end if;
   if exists (select from signal where node = node_) then
     delete from signal s
@@ -259,7 +261,7 @@ begin
     -- Those that were accepted are in history by now, too.
     select count(*) - accepted into repeated
     from unnest(jobs_, runs_, attempts_, fences_) as g(job, run, attempt, fence)
-    join history h on h.job between g.job and g.job and h.run between g.run and g.run
+    join history h on h.job = any(array[g.job]) and h.run between g.run and g.run
       and h.attempt = g.attempt and h.fence = g.fence;
   end if;
   stale := cardinality(jobs_) - accepted - repeated;
@@ -273,7 +275,7 @@ end $$;
 create function finish(node_ bigint, outcomes_ outcome[])
 returns table (accepted bigint, repeated bigint, stale bigint, retry_at bigint) language plpgsql
 set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
-declare wishes boolean; tids tid[]; failures run_ref[]; links run_end[];
+declare cancel_requests boolean; tids tid[]; failures run_ref[]; links run_end[];
 begin
   perform require_alive(node_);
   select array_agg(r.tid order by g.place) into tids
@@ -286,20 +288,20 @@ begin
       and run.fence = g.fence and run.attempt = g.attempt
     for update
   ) r on true;
-  select exists (select from signal where node = node_) into wishes;
+  select exists (select from signal where node = node_) into cancel_requests;
   with held as materialized (
     select g.*, run.version, run.lane, run.priority, run.due, run.rescues, run.payload,
-      case when wishes then (select s.reason from signal s where s.node = node_ and s.job = g.job and s.run = g.run) end as wish
+      case when cancel_requests then (select s.reason from signal s where s.node = node_ and s.job = g.job and s.run = g.run) end as cancel_request
     from rows from (unnest(tids), unnest(outcomes_))
       as g(tid, job, run, attempt, fence, status, started, finished, error, output, reason, retry)
     join run on run.ctid = g.tid
   ), settled as materialized (
-    select h.*, case when h.retry is not null and h.wish is null then h.retry end as again
+    select h.*, case when h.retry is not null and h.cancel_request is null then h.retry end as again
     from held h
   ), gone as (
     delete from run where ctid = any(array(select tid from settled))
-  ), unwished as (
-    delete from signal s using settled t where t.wish is not null and s.node = node_ and s.job = t.job and s.run = t.run
+  ), signals_deleted as (
+    delete from signal s using settled t where t.cancel_request is not null and s.node = node_ and s.job = t.job and s.run = t.run
   ), past as (
     insert into history (job, run, attempt, fence, version, status, due, started, finished, node, rescues, error, output, reason)
     select job, run, attempt, fence, version,
@@ -309,7 +311,7 @@ begin
         when status = 'lost' then 6
       end,
       due, started, finished, node_, rescues, error, output,
-      case when retry is not null and again is null then wish else reason end
+      case when retry is not null and again is null then cancel_request else reason end
     from settled
   ), once_more as (
     insert into waiting (job, run, version, lane, priority, due, at, attempt, rescues, fence, payload)
@@ -333,14 +335,14 @@ begin
     perform note_failures(failures);
   end if;
   if links is not null then
-    retry_at := least(retry_at, go_on(links));
+    retry_at := least(retry_at, advance_chain(links));
   end if;
   repeated := 0;
   if accepted < cardinality(outcomes_) then
     -- Those that were accepted are in history by now, too.
     select count(*) - accepted into repeated
     from unnest(outcomes_) as x
-    join history h on h.job between x.job and x.job and h.run between x.run and x.run
+    join history h on h.job = any(array[x.job]) and h.run between x.run and x.run
       and h.attempt = x.attempt and h.fence = x.fence;
   end if;
   stale := cardinality(outcomes_) - accepted - repeated;
@@ -381,7 +383,7 @@ begin
   )
   select array_agg((job, run, now_)::run_end) into links from late;
   if links is not null then
-    perform go_on(links);
+    perform advance_chain(links);
   end if;
 end $$;
 
@@ -455,68 +457,65 @@ begin
   order by 7, 1, 2;
 end $$;
 
--- Unowned due runs, highest rank first. Candidates are chosen without locks and locked afterwards:
--- locking while sorting would hold more rows than are taken.
+-- Unowned due runs, highest rank first. How many of each lane are among the first `limit_` is looked up
+-- without locks; so many are then locked lane by lane, in the order of the index. What another node has
+-- locked is passed over, and those behind it are taken instead. Locking by position what was found before
+-- would check each row that another node took meanwhile against all positions: two nodes at one backlog
+-- then computed for more than ten seconds, and held up whoever wanted to end those runs.
 create function lease(node_ bigint, queues_ text[], functions_ text[], limit_ integer, now_ bigint)
 returns table (
   job bigint, run bigint, version integer, lane text, priority smallint, due bigint, at bigint,
   attempt integer, rescues integer, fence integer, payload text
 ) language plpgsql set jit = off set enable_seqscan = off set enable_sort = off as $$
 #variable_conflict use_column
-declare want integer := limit_; width integer; n integer;
 begin
   if not exists (select from run r where r.owner is null) then
     perform refuse_dead(node_);
     return;
   end if;
   perform require_alive(node_);
-  -- Who asks at the same moment looks at the same runs and finds them locked: it looks once more,
-  -- further down the queues. Otherwise of many nodes at one backlog only one would get anything.
-  foreach width in array array[limit_, 16 * limit_] loop
-    return query
-    with recursive found (name) as (
-      select min(r.lane) from run r where r.owner is null
-      union all
-      select (select min(r.lane) from run r where r.owner is null and r.lane > f.name) from found f where f.name is not null
-    ), wanted as (
-      select name from found where name is not null and is_taken_by(name, queues_, functions_)
-    ), candidates as materialized (
-      select c.tid
-      from wanted w
-      cross join lateral (
-        select r.ctid as tid, r.job, r.run, r.at - r.priority * 60000000::bigint as rank
-        from run r
-        where r.owner is null and r.lane = w.name and r.at <= now_
-        order by r.at - r.priority * 60000000::bigint
-        limit width
-      ) c
-      order by c.rank, c.job, c.run
-      limit width
-    ), locked as materialized (
+  return query
+  with recursive found (name) as (
+    select min(r.lane) from run r where r.owner is null
+    union all
+    select (select min(r.lane) from run r where r.owner is null and r.lane > f.name) from found f where f.name is not null
+  ), wanted as (
+    select name from found where name is not null and is_taken_by(name, queues_, functions_)
+  ), candidates as (
+    select w.name
+    from wanted w
+    cross join lateral (
+      select r.job, r.run, r.at - r.priority * 60000000::bigint as rank
+      from run r
+      where r.owner is null and r.lane = w.name and r.at <= now_
+      order by r.at - r.priority * 60000000::bigint
+      limit limit_
+    ) c
+    order by c.rank, c.job, c.run
+    limit limit_
+  ), locked as materialized (
+    select r.*
+    from (select c.name, count(*) as size from candidates c group by c.name) share
+    cross join lateral (
       select r.ctid as tid, r.at - r.priority * 60000000::bigint as rank
       from run r
-      -- Not `is null`: by that all that is free could be read again, from the index, and each held
-      -- against every candidate.
-      where r.ctid = any(array(select c.tid from candidates c)) and coalesce(r.owner, 0) = 0
-      order by rank, r.job, r.run
-      limit want
-      for update of r skip locked
-    ), taken as (
-      update run r
-      set owner = node_, fence = r.fence + 1, started = null,
-        version = coalesce((select j.version from job j where j.id = r.job), r.version),
-        lane = coalesce((select j.lane from job j where j.id = r.job), r.lane)
-      from locked l
-      where r.ctid = l.tid
-      returning r.job, r.run, r.version, r.lane, r.priority, r.due, r.at, r.attempt, r.rescues, r.fence, r.payload, l.rank
-    )
-    select t.job, t.run, t.version, t.lane, t.priority, t.due, t.at, t.attempt, t.rescues, t.fence, t.payload
-    from taken t
-    order by t.rank, t.job, t.run;
-    get diagnostics n = row_count;
-    want := want - n;
-    exit when want <= 0;
-  end loop;
+      where r.owner is null and r.lane = share.name and r.at <= now_
+      order by r.at - r.priority * 60000000::bigint
+      limit share.size
+      for update skip locked
+    ) r
+  ), taken as (
+    update run r
+    set owner = node_, fence = r.fence + 1, started = null,
+      version = coalesce((select j.version from job j where j.id = r.job), r.version),
+      lane = coalesce((select j.lane from job j where j.id = r.job), r.lane)
+    from locked l
+    where r.ctid = l.tid
+    returning r.job, r.run, r.version, r.lane, r.priority, r.due, r.at, r.attempt, r.rescues, r.fence, r.payload, l.rank
+  )
+  select t.job, t.run, t.version, t.lane, t.priority, t.due, t.at, t.attempt, t.rescues, t.fence, t.payload
+  from taken t
+  order by t.rank, t.job, t.run;
 end $$;
 
 -- What a deleted job leaves behind: runs that nobody holds end with it, the holders of the others are
@@ -567,7 +566,7 @@ begin
     ), buried as (
       insert into dead (job, run, version, attempt, due, failed_at, error, payload)
       select job, run, version, attempt, due, now_, words, payload from unknown
-    ), unwished as (
+    ), signals_deleted as (
       delete from signal s using unknown u where s.node = u.owner and s.job = u.job and s.run = u.run
     ), gone as (
       delete from run where ctid = any(array(select u.tid from unknown u))
@@ -580,25 +579,25 @@ begin
       perform note_failures(refs);
     end if;
     if links is not null then
-      perform go_on(links);
+      perform advance_chain(links);
     end if;
   end if;
   with asked as (
-    select r.ctid as tid, r.*, s.reason as wish
+    select r.ctid as tid, r.*, s.reason as cancel_request
     from run r
-    join signal s on s.node = r.owner and s.job between r.job and r.job and s.run between r.run and r.run
+    join signal s on s.node = r.owner and s.job = any(array[r.job]) and s.run between r.run and r.run
     where r.ctid = any(tids)
   ), past as (
     insert into history (job, run, attempt, fence, version, status, due, finished, node, rescues, reason)
-    select job, run, attempt, fence, version, 3, due, now_, owner, rescues, wish from asked
-  ), unwished as (
+    select job, run, attempt, fence, version, 3, due, now_, owner, rescues, cancel_request from asked
+  ), signals_deleted as (
     delete from signal s using asked a where s.node = a.owner and s.job = a.job and s.run = a.run
   ), gone as (
     delete from run where ctid = any(array(select a.tid from asked a))
   )
   select array_agg((job, run, now_)::run_end) filter (where is_chained(lane)) into links from asked;
   if links is not null then
-    perform go_on(links);
+    perform advance_chain(links);
   end if;
   update run set owner = null, fence = fence + 1, started = null, rescues = rescues + rescued::integer
   where ctid = any(tids);
@@ -613,7 +612,7 @@ begin
   select array_agg(tid) into tids from (
     select r.ctid as tid
     from unnest(refs_) as x
-    join run r on r.job between x.job and x.job and r.run between x.run and x.run
+    join run r on r.job = any(array[x.job]) and r.run between x.run and x.run
       and r.fence = x.fence and r.owner = node_
     for update of r
   ) held;
@@ -701,7 +700,7 @@ $$;
 
 -- Letters of a job become runs that do theirs again; runs_ null: the oldest ones. The caller holds the
 -- job's key share. A letter is locked before it goes: of two who want it, one finds it gone.
-create function redrive_letters(job_ bigint, runs_ bigint[], limit_ integer, now_ bigint)
+create function redrive_dead_letters(job_ bigint, runs_ bigint[], limit_ integer, now_ bigint)
 returns table (old bigint, new bigint) language plpgsql as $$
 declare letter record; made integer := 0;
 begin
@@ -776,7 +775,7 @@ begin
     execute format('drop table %I', tables);
   end loop;
   update shard set horizon = 0, split_until = 0;
-  update installation set pruned_before = 0;
+  update installation set pruned_before = 0, epoch = 0;
 end $$;
 
 -- A run for an instant of the past. Null if its job was deleted.

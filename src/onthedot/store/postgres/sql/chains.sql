@@ -13,5 +13,5 @@ set run = excluded.run, version = excluded.version, lane = excluded.lane, priori
 delete from chain
 where job = $1
 
--- name: chains.go_on
-select go_on(array[($1, $2, $3)::run_end])
+-- name: chains.advance_chain
+select advance_chain(array[($1, $2, $3)::run_end])

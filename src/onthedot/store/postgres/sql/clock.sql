@@ -28,7 +28,7 @@ join cut on cut.job = x.job and cut.version = x.version
 
 -- name: clock.fire
 select fire(
-  $1, $2, $3, $4, $5, $6::text::bigint[], $7::text::smallint[], $8, $9, $10, $11, $12, $13
+  proven($1, $14::bigint[]), $2, $3, $4, $5, $6::text::bigint[], $7::text::smallint[], $8, $9, $10, $11, $12, $13
 )
 
 -- name: clock.insert_waiting
@@ -44,7 +44,7 @@ on conflict (job, run) do nothing
 -- why: asked only when fewer runs were made than planned
 select r.job, r.run
 from unnest($1::new_run[]) as x
-join run r on r.job between x.job and x.job and r.run between x.run and x.run
+join run r on r.job = any(array[x.job]) and r.run between x.run and x.run
 where r.owner = $2 and r.attempt = 1 and r.fence = 1
 
 -- name: clock.record_ranges
@@ -73,10 +73,14 @@ insert into aside (job, version, due, rule, why, set_aside_at)
 values ($1, $2, $3, $4, $5, $6)
 on conflict (job, version) do update set why = excluded.why, set_aside_at = excluded.set_aside_at
 
+-- name: clock.horizon
+select max(horizon)
+from shard
+
 -- name: clock.rules
 select id, spec
 from rule
-where id = any($1::integer[])
+where id = any($1::bigint[])
 
 -- name: clock.intern_rules
 -- why: looked up first, so that a known rule costs neither a row version nor a number

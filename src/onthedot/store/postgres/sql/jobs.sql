@@ -1,6 +1,3 @@
--- name: jobs.next_number
-select nextval(pg_get_serial_sequence('job', 'id'))
-
 -- name: jobs.lock_shard
 -- why: for share: edits of one shard do not wait for each other, only for a claim, which takes the
 -- same row for update; what is read after it is as new as the last claim
@@ -88,7 +85,7 @@ where id = $1
 insert into cut (job, version, cut, deleted)
 values ($1, $2, $3, $4)
 
--- name: jobs.handlings
+-- name: jobs.execution_specs
 -- why: lateral and offset 0, so that it is one look-up by key each, whatever the planner thinks of
 -- the size of the table
 select x.job, x.version, j.definition, j.payload
@@ -137,7 +134,7 @@ where job = $1
 -- name: jobs.next_numbers
 -- why: materialized, or the name would be looked up for every number
 with s as materialized (select pg_get_serial_sequence('job', 'id')::regclass as seq)
-select array_agg(nextval(s.seq))
+select array_agg(nextval(s.seq)), server_started()
 from s, generate_series(1, $1)
 
 -- name: jobs.lock_shards

@@ -4,19 +4,21 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11)
 returning id
 
 -- name: nodes.beat
--- why: later than the last one whatever the clock says, since a beat that changes nothing is silence
+-- why: later than the last one whatever the clock says, since a beat that changes nothing is silence. One
+-- that is older than the node remembers is left as it is: it shows that the database went back
 update node
 set beat_at = greatest(beat_at + 1, $2), running = $3, held = $4, offset_us = $5, claiming = $6
-where id = $1 and dead_at is null
+where id = $1 and dead_at is null and ($7::bigint[] is null or joined_at = $7[1] and beat_at >= $7[2])
 returning id
 
 -- name: nodes.alive
-select id, roles, claiming
+-- why: those that were seen alive, too: a row that is gone or older than it was shows a rollback
+select id, roles, claiming, joined_at, beat_at, dead_at is null
 from node
-where dead_at is null
+where dead_at is null or id = any($1::bigint[])
 order by id
 
--- name: nodes.bury
+-- name: nodes.declare_dead
 -- why: the row lock waits for nobody (a node that is writing is not dead), and the age is judged
 -- again under it; whoever holds the key share commits before this
 with silent as (

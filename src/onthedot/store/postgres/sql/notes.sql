@@ -1,5 +1,5 @@
 -- name: notes.add
-select note($1, $2)
+select note(proven($1, $3::bigint[]), $2)
 
 -- name: notes.checkpoints
 select m.job, m.run, m.checkpoint

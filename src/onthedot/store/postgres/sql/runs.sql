@@ -23,14 +23,14 @@ where job = $1 and run = $2
 
 -- name: runs.promote
 select job, run, version, lane, priority, due, at, attempt, rescues, fence, payload, is_mine
-from promote($1, $2, $3, $4, $5, $6, $7, $8)
+from promote($1, $2, proven($3, $9::bigint[]), $4, $5, $6, $7, $8)
 
 -- name: runs.lease
 select job, run, version, lane, priority, due, at, attempt, rescues, fence, payload
-from lease($1, $2, $3, $4, $5)
+from lease(proven($1, $6::bigint[]), $2, $3, $4, $5)
 
 -- name: runs.require_alive
-select require_alive($1)
+select require_alive(proven($1, $2::bigint[]))
 
 -- name: runs.started
 update run
@@ -40,23 +40,36 @@ where run.job = x.job and run.run = x.run and run.owner = $1 and run.fence = x.f
 
 -- name: runs.succeed
 select * from succeed(
-  $1, $2::text::bigint[], $3::text::bigint[], $4::text::integer[], $5::text::integer[],
+  proven($1, $8::bigint[]), $2::text::bigint[], $3::text::bigint[], $4::text::integer[], $5::text::integer[],
   $6::text::bigint[], $7::text::bigint[]
 )
 
 -- name: runs.finish
 select accepted, repeated, stale, retry_at
-from finish($1, $2)
+from finish(proven($1, $3::bigint[]), $2)
 
 -- name: runs.complete
 select complete($1, $2, $3, $4, $5, $6)
 
--- name: runs.is_held
-select exists (
-  select from run where job = $1 and run = $2 and attempt = $3 and fence = $4 and owner is not null)
+-- name: runs.begin_completing
+-- why: the transaction by its number, since the function may end it and begin another
+select
+  exists (
+    select
+    from {place}.run
+    where job = $1 and run = $2 and attempt = $3 and fence = $4 and owner is not null
+  ) as is_held,
+  pg_current_xact_id()::text as transaction
+
+-- name: runs.complete_in
+-- why: the filter comes first, so that nothing is completed in any transaction but the function's own
+select {place}.complete(
+  $1, $2, $3, $4, $5, (extract(epoch from pg_catalog.clock_timestamp()) * 1000000)::bigint
+) is not null
+where pg_catalog.pg_current_xact_id()::text = $6
 
 -- name: runs.release
-select release($1, $2, $3)
+select release(proven($1, $4::bigint[]), $2, $3)
 
 -- name: runs.owned
 select job, run, fence

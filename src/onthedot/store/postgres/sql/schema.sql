@@ -1,8 +1,20 @@
 -- name: schema.table
 select to_regclass('onthedot_schema')
 
--- name: schema.version
-select version
+-- name: schema.has_fingerprints
+select exists (
+  select
+  from pg_attribute
+  where attrelid = to_regclass('onthedot_schema') and attname = 'fingerprint'
+)
+
+-- name: schema.old_version
+-- why: of before there were fingerprints; as JSON, since the table has no such column any more
+select (to_jsonb(s) ->> 'version')::integer
+from onthedot_schema s
+
+-- name: schema.applied
+select number, fingerprint
 from onthedot_schema
 
 -- name: schema.hurry
@@ -26,13 +38,9 @@ select to_regtype('clock_entry') is not null
 -- name: schema.own_types
 select $1::clock_entry[], $2::clock_row[], $3::new_run[], $4::outcome[], $5::run_ref[], $6::version_ref[], $7::run_note[]
 
--- name: schema.first
-insert into onthedot_schema (version)
-values ($1)
-
--- name: schema.next
-update onthedot_schema
-set version = $1
+-- name: schema.keep
+insert into onthedot_schema (number, fingerprint)
+values ($1, $2)
 
 -- name: schema.begin_anew
 select begin_anew()

@@ -2,6 +2,10 @@
 select id
 from installation
 
+-- name: upkeep.renew_installation
+update installation
+set id = $1
+
 -- name: upkeep.raise_edge
 update installation
 set pruned_before = greatest(pruned_before, $1)

@@ -1,9 +1,26 @@
 -- The first schema. Instants are microseconds since the epoch, UTC. A table that is clustered on its
 -- key (`without rowid`) is written in key order by the verbs, so that what fires together lies together.
 
--- A random id, part of every public run id; renewed when a backup is restored. pruned_before: of
--- what was over before it, nothing can be told for certain any more.
-create table installation (id text not null, pruned_before integer not null default 0) strict;
+-- The migrations that were applied, each with its fingerprint: one that was edited afterwards is noticed.
+create table onthedot_schema (number integer primary key, fingerprint text not null) strict;
+
+-- A random id, part of every public run id. pruned_before: of what was over before it, nothing can be
+-- told for certain any more. epoch: part of the numbers that are given out from its beginning on.
+create table installation (
+  id text not null,
+  pruned_before integer not null default 0,
+  epoch integer not null default 0
+) strict;
+
+-- Each time that a backup was restored. What was written after `since` and up to `until` is lost: it may
+-- have happened all the same, and may happen again.
+create table went_back (
+  epoch integer primary key,
+  noticed_at integer not null,
+  since integer not null,
+  until integer not null,
+  reason text not null
+) strict;
 
 -- horizon: the instant up to which the shard was claimed.
 create table shard (id integer primary key, horizon integer not null) strict;

@@ -11,7 +11,7 @@ values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 delete from chain
 where job = ?
 
--- name: chains.go_on
+-- name: chains.advance_chain
 update chain
 set run = ?, turns = ?
 where job = ?

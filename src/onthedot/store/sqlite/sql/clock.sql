@@ -25,6 +25,10 @@ select exists (select 1 from run where owner is null and at <= ?)
 -- name: clock.any_cut
 select exists (select 1 from cut)
 
+-- name: clock.horizon
+select max(horizon)
+from shard
+
 -- name: clock.cut_of
 select job, version, cut, deleted
 from cut

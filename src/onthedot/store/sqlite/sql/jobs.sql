@@ -45,7 +45,7 @@ select armed
 from job
 where id = ?
 
--- name: jobs.standing
+-- name: jobs.current
 select s.horizon,
   exists (select 1 from waiting where job = :job and run = :run and attempt = 1),
   exists (select 1 from run where job = :job and run = :run)

@@ -18,6 +18,11 @@ from node
 where dead_at is null
 order by id
 
+-- name: nodes.pulse
+select joined_at, beat_at
+from node
+where id = ?
+
 -- name: nodes.silent
 select id
 from node

@@ -122,7 +122,7 @@ select fence
 from history
 where job = ? and run = ? and attempt = ?
 
--- name: runs.bury
+-- name: runs.insert_dead_letter
 insert or replace into dead (job, run, version, attempt, due, failed_at, error, payload)
 values (?, ?, ?, ?, ?, ?, ?, ?)
 
@@ -161,7 +161,7 @@ select job, run, attempt, fence, version, 6, due, started, :now, owner, rescues,
 from run
 where job = :job and run = :run
 
--- name: runs.bury_lost
+-- name: runs.insert_lost_dead_letters
 insert or replace into dead (job, run, version, attempt, due, failed_at, error, payload)
 select job, run, version, attempt, due, :now, :error, payload
 from run
@@ -184,7 +184,7 @@ values (?, ?, ?, ?)
 on conflict do nothing
 
 -- name: runs.what_else
--- why: plain successes are finished without a look at each, unless somebody wishes one to end, or one
+-- why: plain successes are finished without a look at each, unless somebody asked for the end of one, or one
 -- may be the link of a chain
 select exists (select 1 from signal), exists (select 1 from chain)
 

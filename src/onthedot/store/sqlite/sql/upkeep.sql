@@ -2,6 +2,10 @@
 select id
 from installation
 
+-- name: upkeep.renew_installation
+update installation
+set id = ?
+
 -- name: upkeep.raise_edge
 update installation
 set pruned_before = max(pruned_before, :before)
@@ -110,3 +114,35 @@ where (job, due) in (
   where i.due < :before and not exists (select 1 from backfill b where b.id = i.backfill)
   limit :limit
 )
+
+-- name: upkeep.epoch
+select max(epoch, (select coalesce(max(seq), 0) >> 32 from sqlite_sequence where name = 'job'))
+from installation
+
+-- name: upkeep.begin_epoch
+update installation
+set epoch = :epoch
+
+-- name: upkeep.forget_number
+delete from sqlite_sequence
+where name = :table
+
+-- name: upkeep.number_from
+-- why: the next number is the one after this
+insert into sqlite_sequence (name, seq)
+values (:table, :number)
+
+-- name: upkeep.went_back
+insert into went_back (epoch, noticed_at, since, until, reason)
+select :epoch, :now, coalesce(max(beat_at), 0), max(:now, coalesce(max(beat_at), 0)), :reason
+from node
+
+-- name: upkeep.declare_all_dead
+update node
+set dead_at = :now
+where dead_at is null
+
+-- name: upkeep.gaps
+select epoch, noticed_at, since, until, reason
+from went_back
+order by epoch

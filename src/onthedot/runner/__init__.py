@@ -1,0 +1,1 @@
+"""The runner process, which calls users' functions. A worker starts it by its name."""

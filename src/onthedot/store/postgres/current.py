@@ -1,0 +1,29 @@
+"""A job as an edit finds it on PostgreSQL."""
+
+from __future__ import annotations
+
+from onthedot.core.editing import CurrentJob
+from onthedot.core.instants import Instant
+from onthedot.core.model import (
+    Job,
+    Once,
+    occurrence,
+)
+from onthedot.core.schedules import FixedDelay
+from onthedot.store.postgres.chains import lock_chain
+from onthedot.store.postgres.database import Connection
+from onthedot.store.postgres.statements import SQL
+
+NO_RUN = -1
+
+
+async def current_job(db: Connection, job: Job, horizon: Instant, now: Instant) -> CurrentJob:
+    schedule = job.definition.schedule
+    if isinstance(schedule, FixedDelay):
+        chain, waiting, live = await lock_chain(db, job.id)
+        return CurrentJob(
+            job=job, horizon=horizon, waiting=waiting, now=now, chain=chain, live=live
+        )
+    run = occurrence(schedule.at) if isinstance(schedule, Once) else NO_RUN
+    waiting = await db.fetchval(SQL["jobs.is_waiting"], job.id, run)
+    return CurrentJob(job=job, horizon=horizon, waiting=waiting, now=now)
