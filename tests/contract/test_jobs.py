@@ -162,6 +162,13 @@ async def test_a_decision_that_refuses_changes_nothing(store, clock):
     assert await store.clock.peek(ALL_SHARDS, until=until, limit=PLENTY) == before
 
 
+async def test_a_decision_that_there_is_nothing_to_change_leaves_the_job_as_it_is(store, clock):
+    job = await a_job(store, clock, schedule=every(60))
+
+    assert await store.jobs.change(job.id, lambda current: None, now=clock.now()) == job
+    assert await store.jobs.get(job.id) == job
+
+
 async def test_a_key_belongs_to_one_job_of_a_namespace(store, clock):
     await a_job(store, clock, key="nightly")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -24,13 +25,12 @@ from onthedot.api.responses import answer, json_text
 from onthedot.api.routing import Route, delete, get, patch, post
 from onthedot.api.services import Services
 from onthedot.core import editing
-from onthedot.core.editing import Change, CurrentJob
 from onthedot.core.instants import Instant, format_instant
 from onthedot.core.model import Job
 from onthedot.ids import job_id, parse_job_id, run_id
 from onthedot.slices import in_slices
-from onthedot.store.refusals import key_taken
 from onthedot.store.values import Created, EnqueueRequest
+from onthedot.usecases import edits
 from onthedot.usecases.calendars import named
 from onthedot.wire import (
     JobIn,
@@ -50,15 +50,6 @@ from onthedot.wire import (
     trigger_payload,
     triggers,
 )
-
-
-class _Unwritten(Exception):
-    """Carries a job, and what it would become, out of a transaction that has nothing to write."""
-
-    def __init__(self, old: Job, new: Job) -> None:
-        self.old = old
-        self.new = new
-
 
 SHOWN_STEPS: Final = 10
 """What it takes to show a job."""
@@ -125,29 +116,20 @@ async def edit_job(job: str, request: Request, services: Services) -> Response:
     dry_run = is_dry_run(request)
     calendar = await named(services.store, changes.calendar)
 
-    def decide(current: CurrentJob) -> Change:
-        old = current.job
-        definition = patched(old.definition, changes, now=current.now, calendar=calendar)
-        # A repeated pause is no second pause: an edit that changes nothing makes no version.
-        if definition == old.definition and expected in (None, old.version):
-            raise _Unwritten(old, old)
-        change = editing.edit(current, definition)
-        if dry_run:
-            assert change.job is not None, "an edit leaves a job"
-            raise _Unwritten(old, change.job)
-        return change
-
     now = services.clock.now()
-    try:
-        edited = await services.store.jobs.change(number, decide, now=now, expected=expected)
-    except _Unwritten as unwritten:
-        if not dry_run:
-            return _answered(unwritten.old, now)
-        await _refuse_taken_key(services, unwritten.new)
-        return answer(edit_out(unwritten.old, unwritten.new, job, now=now))
-    assert edited is not None, "an edit leaves a job"
-    services.wake_scheduler()
-    return _answered(edited, now)
+    edit = await edits.edit_job(
+        services.store,
+        number,
+        partial(patched, patch=changes, now=now, calendar=calendar),
+        now=now,
+        expected=expected,
+        dry_run=dry_run,
+    )
+    if dry_run:
+        return answer(edit_out(edit.old, edit.new, job, now=now))
+    if edit.new is not edit.old:
+        services.wake_scheduler()
+    return _answered(edit.new, now)
 
 
 @delete("/jobs/{job}")
@@ -231,16 +213,6 @@ def _created(installation: str, job: int, run: int, due: Instant) -> RunCreated:
 
 def _encoded(answered: msgspec.Struct) -> str:
     return msgspec.json.encode(answered).decode()
-
-
-async def _refuse_taken_key(services: Services, job: Job) -> None:
-    """What the store would find when it writes."""
-    key = job.definition.key
-    if key is None:
-        return
-    holder = await services.store.jobs.keyed(job.definition.namespace, key)
-    if holder is not None and holder.id != job.id:
-        raise key_taken(key, holder.id)
 
 
 def _from(services: Services, now: Instant) -> Instant:

@@ -109,12 +109,13 @@ class JobVerbs(Protocol):
     async def change(
         self,
         job: int,
-        decide: Callable[[CurrentJob], Change],
+        decide: Callable[[CurrentJob], Change | None],
         *,
         now: Instant,
         expected: int | None = None,
     ) -> Job | None:
-        """Edit, pause, resume or delete: ask `decide` under the shard's lock and write its answer.
+        """Edit, pause, resume or delete: ask `decide` under the shard's lock and write its change.
+        Where that is None, nothing is written and the job is returned as it is.
 
         The superseded definition is kept as a version. The old entry still accounts for what is
         due up to the cut, the new one begins after it. On delete (None is returned) waiting and

@@ -25,7 +25,6 @@ from onthedot.core.model import (
     shard_of,
 )
 from onthedot.errors import KeyTaken, NotFound
-from onthedot.store.changing import Unchanged, unless_unchanged
 from onthedot.store.codec import definition_text, execution_spec_from
 from onthedot.store.postgres.calendars import use
 from onthedot.store.postgres.chains import keep_chain
@@ -95,16 +94,16 @@ class PostgresJobs:
     async def change(
         self,
         job: int,
-        decide: Callable[[CurrentJob], Change],
+        decide: Callable[[CurrentJob], Change | None],
         *,
         now: Instant,
         expected: int | None = None,
     ) -> Job | None:
         wanted: list[Definition] = []
 
-        def remembered(current: CurrentJob) -> Change:
+        def remembered(current: CurrentJob) -> Change | None:
             change = decide(current)
-            wanted[:] = [] if change.job is None else [change.job.definition]
+            wanted[:] = [] if change is None or change.job is None else [change.job.definition]
             return change
 
         try:
@@ -279,28 +278,32 @@ async def _create_many(
 async def _change(
     db: Connection,
     number: int,
-    decide: Callable[[CurrentJob], Change],
+    decide: Callable[[CurrentJob], Change | None],
     now: Instant,
     expected: int | None,
 ) -> Job | None:
+    current, armed = await _locked(db, number, now)
+    old = current.job
+    if expected is not None and expected != old.version:
+        raise version_conflict(old.version, expected)
+    change = decide(current)
+    return old if change is None else await carry_out(db, old, change, armed, now)
+
+
+async def _locked(db: Connection, number: int, now: Instant) -> tuple[CurrentJob, bool]:
+    """The job under the lock of its shard, and whether it has an entry in the clock."""
     horizon = await db.fetchval(SQL["jobs.lock_shard"], shard_of(number))
     row = await db.fetchrow(SQL["jobs.lock"], number)
     if row is None:
         raise no_such_job(number)
     *columns, armed = row
-    old = job_of(columns)
-    if expected is not None and expected != old.version:
-        raise version_conflict(old.version, expected)
-    change = decide(await current_job(db, old, horizon, now))
-    return await carry_out(db, old, change, armed, now)
+    return await current_job(db, job_of(columns), horizon, now), armed
 
 
 async def carry_out(
     db: Connection, old: Job, change: Change, armed: bool, now: Instant
 ) -> Job | None:
-    """End the old version of a job, and give the new one what it begins with. The caller holds the
-    shard and the job.
-    """
+    """Give a job its new version instead of the old one. The caller holds the shard and the job."""
     number = old.id
     await use(db, number, old.definition, None if change.job is None else change.job.definition)
     await _end_version(db, old, change, armed, now)
@@ -324,8 +327,11 @@ async def _remake(
     made = []
     # Shards in the order of their numbers, as everybody takes them.
     for number in sorted(jobs, key=lambda number: (shard_of(number), number)):
-        with suppress(NotFound, Unchanged):
-            made.append(await _change(db, number, unless_unchanged(jobs[number]), now, None))
+        with suppress(NotFound):
+            current, armed = await _locked(db, number, now)
+            change = jobs[number](current)
+            if change is not None:
+                made.append(await carry_out(db, current.job, change, armed, now))
     return [job for job in made if job is not None]
 
 

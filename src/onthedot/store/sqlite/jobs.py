@@ -24,7 +24,6 @@ from onthedot.core.model import (
 )
 from onthedot.core.states import Status
 from onthedot.errors import NotFound
-from onthedot.store.changing import Unchanged, unless_unchanged
 from onthedot.store.codec import definition_text, execution_spec_from
 from onthedot.store.refusals import (
     idempotency_mismatch,
@@ -59,7 +58,7 @@ class SqliteJobs:
     async def change(
         self,
         job: int,
-        decide: Callable[[CurrentJob], Change],
+        decide: Callable[[CurrentJob], Change | None],
         *,
         now: Instant,
         expected: int | None = None,
@@ -202,7 +201,7 @@ def _declare(db: sqlite3.Connection, app: str, jobs: Sequence[int], now: Instant
 def _change(
     db: sqlite3.Connection,
     job: int,
-    decide: Callable[[CurrentJob], Change],
+    decide: Callable[[CurrentJob], Change | None],
     now: Instant,
     expected: int | None,
 ) -> Job | None:
@@ -210,14 +209,14 @@ def _change(
     if expected is not None and expected != old.version:
         raise version_conflict(old.version, expected)
     change = decide(_standing(db, old, now))
-    if change.job is not None:
-        _refuse_taken_key(db, change.job.definition, old.id)
-    return carry_out(db, old, change, now)
+    return old if change is None else carry_out(db, old, change, now)
 
 
 def carry_out(db: sqlite3.Connection, old: Job, change: Change, now: Instant) -> Job | None:
     """End the old version of a job, and give the new one what it begins with."""
     job = old.id
+    if change.job is not None:
+        _refuse_taken_key(db, change.job.definition, job)
     use(db, job, old.definition, None if change.job is None else change.job.definition)
     (armed,) = db.execute(SQL["jobs.armed"], (job,)).fetchone()
     deleted = change.job is None
@@ -253,8 +252,11 @@ def _remake(
 ) -> list[Job]:
     made = []
     for number in sorted(jobs):
-        with suppress(NotFound, Unchanged):
-            made.append(_change(db, number, unless_unchanged(jobs[number]), now, None))
+        with suppress(NotFound):
+            old = get_job(db, number)
+            change = jobs[number](_standing(db, old, now))
+            if change is not None:
+                made.append(carry_out(db, old, change, now))
     return [job for job in made if job is not None]
 
 
