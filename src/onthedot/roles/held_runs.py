@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 from onthedot.clock import Clock
@@ -87,6 +88,8 @@ class HeldRuns:
         self._waiting: dict[Key, LeasedRun] = {}
         self._lines: StartQueues[ReadyRun] = StartQueues(self._is_there)
         self._hand_back_at: dict[Key, Instant] = {}
+        self._hand_backs: list[tuple[Instant, Key]] = []
+        """A heap of the same, with those that have gone since: nobody walks all that is held."""
         self._ending: set[Held] = set()
         # At-most-once runs that were started and whose outcome the store does not have.
         self._started_once: set[Held] = set()
@@ -114,7 +117,8 @@ class HeldRuns:
         for run in runs:
             key = (run.job, run.run)
             self._waiting[key] = run
-            self._hand_back_at[key] = max(run.at, now) + HAND_BACK_US
+            self._hand_back_at[key] = at = max(run.at, now) + HAND_BACK_US
+            heappush(self._hand_backs, (at, key))
 
     def ready(self, runs: Iterable[ReadyRun]) -> None:
         """Let these be started at their instants, if they are still ours."""
@@ -190,7 +194,10 @@ class HeldRuns:
 
     def next_hand_back(self) -> Instant | None:
         """When the margin of a waiting run is over."""
-        return min(self._hand_back_at.values(), default=None)
+        heap = self._hand_backs
+        while heap and self._hand_back_at.get(heap[0][1]) != heap[0][0]:
+            heappop(heap)
+        return heap[0][0] if heap else None
 
     def next_at(self) -> Instant | None:
         """When the next run that can be started is due."""
@@ -209,7 +216,12 @@ class HeldRuns:
 
     def take_late(self, now: Instant) -> list[LeasedRun]:
         """Waiting runs that should have been started by now; they leave the waiting ones."""
-        return [self._pop(key) for key, at in list(self._hand_back_at.items()) if at <= now]
+        heap, late = self._hand_backs, []
+        while heap and heap[0][0] <= now:
+            at, key = heappop(heap)
+            if self._hand_back_at.get(key) == at:
+                late.append(self._pop(key))
+        return late
 
     def _pop(self, key: Key) -> LeasedRun:
         del self._hand_back_at[key]
