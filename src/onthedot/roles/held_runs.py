@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from onthedot.clock import Clock
@@ -34,6 +34,9 @@ up."""
 HAND_BACK_US = 250 * MILLISECOND
 """What could not be started within this of its instant, or of the moment it was taken if that
 came later, goes back to the queue, for a freer worker."""
+
+GONE_MAX = 1024
+"""So many more than half of the times to hand runs back may be of runs that have gone."""
 
 
 class ReadyRun(NamedTuple):
@@ -89,7 +92,7 @@ class HeldRuns:
         self._lines: StartQueues[ReadyRun] = StartQueues(self._is_there)
         self._hand_back_at: dict[Key, Instant] = {}
         self._hand_backs: list[tuple[Instant, Key]] = []
-        """A heap of the same, with those that have gone since: nobody walks all that is held."""
+        """A heap of the same, with some that have gone since: nobody walks all that is held."""
         self._ending: set[Held] = set()
         # At-most-once runs that were started and whose outcome the store does not have.
         self._started_once: set[Held] = set()
@@ -119,6 +122,9 @@ class HeldRuns:
             self._waiting[key] = run
             self._hand_back_at[key] = at = max(run.at, now) + HAND_BACK_US
             heappush(self._hand_backs, (at, key))
+        if len(self._hand_backs) > 2 * len(self._hand_back_at) + GONE_MAX:
+            self._hand_backs = [(at, key) for key, at in self._hand_back_at.items()]
+            heapify(self._hand_backs)
 
     def ready(self, runs: Iterable[ReadyRun]) -> None:
         """Let these be started at their instants, if they are still ours."""
