@@ -115,7 +115,7 @@ LOSING = Kind("sqlite-losing", losing, losing, lasting=True)
 USE_ALL_STATEMENTS = frozenset(
     f"test_{what}"
     for what in (
-        *("backlog", "cancel", "fire", "jobs", "letters", "nodes", "one_fate"),
+        *("backlog", "cancel", "fire", "jobs", "dead_letters", "nodes", "one_fate"),
         *("outbox", "overview", "receipts", "release", "restored", "upkeep", "versions"),
     )
 )
@@ -125,9 +125,21 @@ USE_ALL_WRITES = frozenset(
     f"test_{what}"
     for what in (
         *("backfills", "calendars", "cancel", "complete", "declared", "enqueue_many", "fire"),
-        *("letters", "nodes", "notes", "outbox", "promote", "release", "upkeep", "zone_records"),
+        *(
+            "dead_letters",
+            "nodes",
+            "notes",
+            "outbox",
+            "promote",
+            "release",
+            "upkeep",
+            "zone_records",
+        ),
     )
 )
+
+_MODULES = {path.stem for path in Path(__file__).parent.glob("test_*.py")}
+assert _MODULES >= USE_ALL_STATEMENTS | USE_ALL_WRITES, "a module that was renamed?"
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
