@@ -3,9 +3,9 @@
 
   python3 dev.py setup             make .venv and install what requirements/dev.txt locks
   python3 dev.py demo [--port N]   install what a server needs, then start the demo
-  python3 dev.py test              set up, then run every test
-  python3 dev.py test --fast       only unit, tidy, contract and role tests
+  python3 dev.py test              set up, then run the tests: every level, each thinned (5 minutes)
   python3 dev.py test ARGS...      paths below the checkout, and any option of pytest
+  python3 dev.py proof             every test, with every database that is installed (15 minutes)
   python3 dev.py crash [KILLS]     the long form of the crash tests, with 30 kills unless told
   python3 dev.py hostile           the long form of the attacks: requests, functions, SQL, restores
   python3 dev.py cron [PAIRS]      the long form of the cron tests, with 20000 pairs unless told
@@ -43,11 +43,12 @@ STAMP = VENV / "installed.txt"
 
 PYTHON_MIN = (3, 11)
 PIP_MIN = (22, 3)  # the first with `pip --python`
-FAST = ("tests/unit", "tests/tidy", "tests/contract", "tests/roles")
+# Much of a whole suite waits, so that two processes get on well.
+WHOLE_SUITE = ("-n", "2", "--dist", "loadgroup", "--durations=30")
 LONG = {"crash": "30", "cron": "20000"}
 LONG_TEXTS = "1000000"
 COMMANDS = (
-    *("setup", "demo", "test", "crash", "hostile", "chaos", "cron", "simulate", "bench"),
+    *("setup", "demo", "test", "proof", "crash", "hostile", "chaos", "cron", "simulate", "bench"),
     *("stranger", "lint"),
 )
 MODULES = {
@@ -75,7 +76,7 @@ def main(arguments: Sequence[str]) -> int:
     if command in LONG and (len(rest) > 1 or not all(each.isdigit() for each in rest)):
         got, example = " ".join(rest), f"python3 dev.py {command} {LONG[command]}"
         fail(2, f"'{command}' takes one number, got: {got}", example)
-    if rest and command in ("setup", "hostile", "stranger", "lint"):
+    if rest and command in ("setup", "proof", "hostile", "stranger", "lint"):
         fail(2, f"'{command}' takes no arguments, got: {' '.join(rest)}", "leave them out")
     if command == "demo":
         setup("serve")
@@ -83,7 +84,12 @@ def main(arguments: Sequence[str]) -> int:
     setup("dev")
     if command == "test":
         os.chdir(ROOT)
-        return become([str(PYTHON), "-m", "pytest", *test_arguments(rest)])
+        if not rest:
+            os.environ["ONTHEDOT_TEST_TIER"] = "quick"
+        return become([str(PYTHON), "-m", "pytest", *(rest or WHOLE_SUITE)])
+    if command == "proof":
+        os.chdir(ROOT)
+        return become([str(PYTHON), "-m", "pytest", *WHOLE_SUITE])
     if command == "crash":
         os.chdir(ROOT)
         os.environ["ONTHEDOT_CRASH_KILLS"] = rest[0] if rest else LONG["crash"]
@@ -204,15 +210,6 @@ def alone() -> Iterator[None]:
 
 
 # --- commands ---
-
-
-def test_arguments(arguments: list[str]) -> list[str]:
-    if not arguments:  # the whole suite: much of it waits, so that two processes get on well
-        return ["-n", "2", "--dist", "loadgroup"]
-    if "--fast" not in arguments:
-        return arguments
-    folders = [folder for folder in FAST if (ROOT / folder).is_dir()]
-    return [*(a for a in arguments if a != "--fast"), *folders]
 
 
 def lint() -> int:

@@ -23,6 +23,7 @@ from tests.support.postgres import (
     programs,
     shared,
 )
+from tests.tiers import QUICK
 
 Open = Callable[[], Awaitable[Store]]
 
@@ -108,7 +109,7 @@ STORES = [
     Kind("sqlite-file", in_a_file, in_a_file, lasting=True),
     *(a_postgres(major) for major in programs()),
 ]
-BEHIND_POOLERS = [a_pooled(name) for name in POOLERS]
+BEHIND_POOLERS = [] if QUICK else [a_pooled(name) for name in POOLERS]
 LOSING = Kind("sqlite-losing", losing, losing, lasting=True)
 # What a pooler may break are statements, and together these modules use every one of the store's
 # but those that set it up, which servers do behind it in tests/integration/test_poolers.py.
@@ -147,7 +148,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     kinds, module = list(STORES), metafunc.module.__name__.rpartition(".")[2]
     if module in USE_ALL_STATEMENTS:
         kinds += BEHIND_POOLERS
-    if module in USE_ALL_WRITES:
+    if module in USE_ALL_WRITES and not QUICK:
         kinds.append(LOSING)
     lasting = [kind for kind in kinds if kind.lasting]
     for fixture, wanted in (("store", kinds), ("place", lasting)):

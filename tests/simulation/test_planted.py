@@ -10,12 +10,13 @@ import pytest
 from tests.simulation.bugs import Bug
 from tests.simulation.planted import BUGS
 from tests.simulation.planting import hunt, misplaced
+from tests.tiers import share
 
 SEEDS_MAX = 30
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("bug", [bug for bug in BUGS if bug.ci], ids=lambda bug: bug.name)
+@pytest.mark.parametrize("bug", share([bug for bug in BUGS if bug.ci], 5), ids=lambda bug: bug.name)
 def test_a_planted_bug_is_found(bug: Bug):
     found = hunt(bug, seeds=SEEDS_MAX)
 

@@ -10,18 +10,20 @@ from tests.simulation.command import reports
 from tests.simulation.line import Fault
 from tests.simulation.points import FAULTS, Point, play, point_named, short_points
 from tests.simulation.scenarios import SCENES
+from tests.tiers import QUICK, share
 
 CORES = os.cpu_count() or 1
 
 
 @pytest.mark.timeout(600)
 def test_whatever_strikes_wherever_what_is_left_is_sound():
-    points = list(short_points())
+    points = share(list(short_points()), 10)
 
     failed = {each.kinds[0]: each.violations for each in reports(points, CORES) if each.violations}
 
-    assert len(points) > 500
-    assert {point.fault for point in points} >= set(FAULTS) - {Fault.FULL, Fault.HANG_BEFORE}
+    assert len(points) > (50 if QUICK else 500)
+    if not QUICK:
+        assert {point.fault for point in points} >= set(FAULTS) - {Fault.FULL, Fault.HANG_BEFORE}
     assert not failed, f"told by python3 dev.py simulate --point …: {failed}"
 
 

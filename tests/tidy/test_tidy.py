@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 import pytest
@@ -42,6 +43,17 @@ def test_a_call_can_be_read_without_counting_its_arguments():
         over(EVERYTHING, rules.wide_functions),
         "More than six parameters mean that a dataclass is missing.",
     )
+
+
+def test_the_name_of_a_class_means_one_thing():
+    places: dict[str, list[str]] = {}
+    for module in SOURCE:
+        for node in module.tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(module.path)
+
+    twice = {name: found for name, found in places.items() if len(found) > 1}
+    assert not twice, "give one of each another name"
 
 
 def test_time_and_chance_are_read_only_in_their_own_modules():

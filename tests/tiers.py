@@ -1,0 +1,48 @@
+"""How much of the tests is run.
+
+`python3 dev.py test` runs the quick tier: every level, each in a thinned form. `python3 dev.py
+proof` runs all of it, and so does pytest when it is called with paths. What the quick tier takes
+of a long list changes with the day, so that all of it has its turn; a failure names what to repeat.
+
+ONTHEDOT_TEST_TIER=quick   the quick tier
+ONTHEDOT_TEST_DAY=739940   what the quick tier took on another day
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, TypeVar
+
+import pytest
+
+T = TypeVar("T")
+
+TESTS: Final = Path(__file__).parent
+QUICK: Final = os.environ.get("ONTHEDOT_TEST_TIER") == "quick"
+DAY: Final = int(os.environ.get("ONTHEDOT_TEST_DAY") or datetime.now(UTC).toordinal())
+
+PROOF_ONLY: Final[tuple[str, ...]] = ()
+"""Files, and single tests, that take long and are close to what another one shows in less."""
+
+
+def share(all_of_it: Sequence[T], parts: int) -> Sequence[T]:
+    """In the quick tier today's part of a list, otherwise all of it."""
+    return all_of_it[DAY % parts :: parts] if QUICK else all_of_it
+
+
+def is_for_proof_only(item: pytest.Item) -> bool:
+    place = item.nodeid.partition("[")[0].removeprefix("tests/")
+    return place in PROOF_ONLY or place.partition("::")[0] in PROOF_ONLY
+
+
+def misnamed() -> list[str]:
+    """Entries of the list above for which there is no test."""
+    return [each for each in PROOF_ONLY if not _exists(*each.partition("::")[::2])]
+
+
+def _exists(file: str, test: str) -> bool:
+    path = TESTS / file
+    return path.exists() and (not test or f"def {test}(" in path.read_text())
