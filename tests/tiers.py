@@ -24,7 +24,18 @@ TESTS: Final = Path(__file__).parent
 QUICK: Final = os.environ.get("ONTHEDOT_TEST_TIER") == "quick"
 DAY: Final = int(os.environ.get("ONTHEDOT_TEST_DAY") or datetime.now(UTC).toordinal())
 
-PROOF_ONLY: Final[tuple[str, ...]] = ()
+PROOF_ONLY: Final = (
+    *("crash/test_chaos.py", "crash/test_cluster_database.py", "crash/test_cluster_freeze.py"),
+    *("crash/test_drain.py", "crash/test_freeze.py", "crash/test_full_disk.py"),
+    "crash/test_guarantees.py",
+    *("hostile/test_bursts.py", "hostile/test_clock_jumps.py", "hostile/test_replaced_file.py"),
+    *("hostile/test_rollback.py", "hostile/test_silent_host.py", "hostile/test_stuck_functions.py"),
+    *("hostile/test_standard_streams.py", "hostile/test_writer.py", "hostile/test_listener.py"),
+    *("integration/test_cli_bench.py", "integration/test_cluster_changes.py"),
+    *("integration/test_cluster_sharing.py", "integration/test_poolers.py"),
+    *("integration/test_cli_nodes.py", "integration/test_nasty_functions.py"),
+    "simulation/test_determinism.py",
+)
 """Files, and single tests, that take long and are close to what another one shows in less."""
 
 

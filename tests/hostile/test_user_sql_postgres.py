@@ -67,11 +67,6 @@ class Shop:
         return int(await self.ask("select count(*) from public.mine"))
 
 
-async def close(transactions: PostgresTransactions) -> None:
-    assert transactions._pool is not None
-    await transactions._pool.close()
-
-
 @pytest.fixture(params=programs() if LONG else [max(programs())])
 async def shop(request) -> AsyncIterator[Shop]:
     server = shared(request.param)
@@ -80,7 +75,7 @@ async def shop(request) -> AsyncIterator[Shop]:
     shop = Shop(store, clock, await a_node(store, clock), url, PostgresTransactions(url))
     await shop.run("create table mine (x int)")
     yield shop
-    await close(shop.transactions)
+    await shop.transactions.close()
     await store.upkeep.close()
 
 
@@ -209,7 +204,7 @@ async def test_a_role_of_their_own_completes_runs_and_can_do_nothing_else_to_wha
     for hiding in ("table shop.run (x int)", "type shop.outcome as (x int)", COMPLETE):
         assert await theirs.run(f"create {hiding}") is Status.SUCCEEDED
     assert await theirs.run("select 1") is Status.SUCCEEDED
-    await close(theirs.transactions)
+    await theirs.transactions.close()
 
 
 async def everything(url: str, statement: str) -> list[Any]:

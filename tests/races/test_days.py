@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
+import asyncpg
 import pytest
 
 from onthedot.core.instants import DAY, HOUR
@@ -12,10 +14,13 @@ from onthedot.core.states import Status
 from onthedot.errors import NotFound
 from onthedot.store.postgres import PostgresStore, open_store
 from onthedot.store.postgres.statements import SQL
-from tests.support.builders import RunKey, a_one_off, prune, status_of
+from onthedot.store.postgres.transacting import PostgresTransactions
+from onthedot.store.transactions import Claim
+from tests.support.builders import RunKey, a_held_run, a_node, a_one_off, prune, status_of
 from tests.support.clock import ManualClock
 from tests.support.postgres import drop_database, new_database
 
+WAITING = "select count(*) from pg_locks where not granted"
 BY_TABLE = "select tableoid::regclass::text, count(*) from history group by 1"
 
 
@@ -60,6 +65,33 @@ async def test_a_day_takes_over_what_came_before_it_was_made(store, clock):
     assert before == {"history_default": 1}
     assert await tables(store) == {"history_20260302": 1}
     assert await status_of(store, clock, run) is Status.CANCELLED
+
+
+async def test_a_function_completes_its_run_while_the_day_is_being_made(store, clock, packaged):
+    """The completion has chosen the table to write to, and waits; meanwhile that is another one."""
+    database = await store.upkeep._database.value("select current_database()")
+    url = packaged.url(database)
+    held = await a_held_run(store, clock, await a_node(store, clock))
+    transactions, other = PostgresTransactions(url), await asyncpg.connect(url)
+    claim = Claim(held.job, held.run, held.attempt, held.fence, clock.now())
+    today = clock.now() // DAY * DAY
+
+    async def complete() -> None:
+        async with transactions.open(claim):
+            pass
+
+    async with other.transaction():
+        bounds = occurrence(today), occurrence(today + DAY)
+        await other.fetchval(SQL["upkeep.make_day"], "history_20260301", *bounds)
+        completing = asyncio.create_task(complete())
+        while not await store.upkeep._database.value(WAITING):
+            await asyncio.sleep(0.01)
+    await completing
+
+    assert await status_of(store, clock, held) is Status.SUCCEEDED
+    assert await tables(store) == {"history_20260301": 1}
+    await transactions.close()
+    await other.close()
 
 
 async def test_a_day_that_is_older_than_the_retention_goes_as_a_whole(store, clock):

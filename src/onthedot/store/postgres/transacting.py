@@ -23,7 +23,10 @@ _STATEMENT = ("0A", "21", "22", "23", "25", "2B", "3F", "42", "44", "P0")
 
 _AS_IT_WAS = "; ".join(
     SQL[f"session.{what}"]
-    for what in ("close_cursors", "reset_user", "reset_role", "reset_settings", "drop_temporary")
+    for what in (
+        *("close_cursors", "reset_user", "reset_role", "reset_settings", "drop_temporary"),
+        "savepoint",
+    )
 )
 _UNFIT = {
     "25P02": "a statement in the block failed, and its error was caught",
@@ -61,6 +64,10 @@ class PostgresTransactions:
                 raise
             await transaction.commit()
 
+    async def close(self) -> None:
+        if self._pool is not None:
+            await self._pool.close()
+
     async def _placed(self, connection: Connection, statement: str) -> str:
         """A statement with the schema of our tables in it: what functions make may hide them."""
         if self._place is None:
@@ -78,7 +85,12 @@ class PostgresTransactions:
         statement = await self._placed(connection, "runs.complete_in")
         try:
             await connection.execute(_AS_IT_WAS)
-            completed = await connection.fetchrow(statement, *claim, transaction)
+            try:
+                completed = await connection.fetchrow(statement, *claim, transaction)
+            except asyncpg.CheckViolationError:
+                # It waited while the day of history that it belongs to was made.
+                await connection.execute(SQL["session.back_to_savepoint"])
+                completed = await connection.fetchrow(statement, *claim, transaction)
         except FOREIGN as error:
             raise _left_behind(error) or translated(error) from error
         if completed is None:

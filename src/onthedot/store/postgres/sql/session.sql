@@ -1,4 +1,4 @@
--- What a function may have done to its session. Five of these go together before a completion: a
+-- What a function may have done to its session. Six of these go together before a completion: a
 -- role, a setting or a temporary table of the function would change what our statement does.
 
 -- name: session.place
@@ -21,6 +21,12 @@ reset all
 
 -- name: session.drop_temporary
 discard temp
+
+-- name: session.savepoint
+savepoint onthedot_completion
+
+-- name: session.back_to_savepoint
+rollback to savepoint onthedot_completion
 
 -- name: session.forget
 -- why: outside a transaction, before another function gets the session
