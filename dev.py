@@ -85,7 +85,7 @@ def main(arguments: Sequence[str]) -> int:
     if command == "test":
         os.chdir(ROOT)
         if not rest:
-            os.environ["ONTHEDOT_TEST_TIER"] = "quick"
+            os.environ["TEST_TIER"] = "quick"
         return become([str(PYTHON), "-m", "pytest", *(rest or WHOLE_SUITE)])
     if command == "proof":
         os.chdir(ROOT)

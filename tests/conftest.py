@@ -14,7 +14,7 @@ TIMED = ("test_cluster_freeze", "test_cluster_kill", "test_drain", "test_freeze"
 
 
 def pytest_report_header() -> str:
-    replayed = f"repeat it with ONTHEDOT_TEST_TIER=quick ONTHEDOT_TEST_DAY={DAY}"
+    replayed = f"repeat it with TEST_TIER=quick TEST_DAY={DAY}"
     return f"tier: quick, day {DAY} ({replayed})" if QUICK else "tier: all tests"
 
 

@@ -4,8 +4,8 @@
 proof` runs all of it, and so does pytest when it is called with paths. What the quick tier takes
 of a long list changes with the day, so that all of it has its turn; a failure names what to repeat.
 
-ONTHEDOT_TEST_TIER=quick   the quick tier
-ONTHEDOT_TEST_DAY=739940   what the quick tier took on another day
+TEST_TIER=quick   the quick tier
+TEST_DAY=739940   what the quick tier took on another day
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import pytest
 T = TypeVar("T")
 
 TESTS: Final = Path(__file__).parent
-QUICK: Final = os.environ.get("ONTHEDOT_TEST_TIER") == "quick"
-DAY: Final = int(os.environ.get("ONTHEDOT_TEST_DAY") or datetime.now(UTC).toordinal())
+QUICK: Final = os.environ.get("TEST_TIER") == "quick"
+DAY: Final = int(os.environ.get("TEST_DAY") or datetime.now(UTC).toordinal())
 
 PROOF_ONLY: Final = (
     *("crash/test_chaos.py", "crash/test_cluster_database.py", "crash/test_cluster_freeze.py"),
@@ -34,6 +34,9 @@ PROOF_ONLY: Final = (
     *("integration/test_cli_bench.py", "integration/test_cluster_changes.py"),
     *("integration/test_cluster_sharing.py", "integration/test_poolers.py"),
     *("integration/test_cli_nodes.py", "integration/test_nasty_functions.py"),
+    *("integration/test_lines.py", "integration/test_sightings.py", "integration/test_peers.py"),
+    *("integration/test_server_catch_up.py", "integration/test_enqueue_within.py"),
+    "races/test_removals.py",
     "simulation/test_determinism.py",
 )
 """Files, and single tests, that take long and are close to what another one shows in less."""

@@ -84,7 +84,9 @@ async def test_a_function_completes_its_run_while_the_day_is_being_made(store, c
         bounds = occurrence(today), occurrence(today + DAY)
         await other.fetchval(SQL["upkeep.make_day"], "history_20260301", *bounds)
         completing = asyncio.create_task(complete())
-        while not await store.upkeep._database.value(WAITING):
+        for _ in range(1000):
+            if await store.upkeep._database.value(WAITING):
+                break
             await asyncio.sleep(0.01)
     await completing
 
