@@ -57,7 +57,7 @@ REMOVALS = (
     ),
     Removal(
         what="the raise on a cut that the plan did not know",
-        where="fire",
+        where="require_known_cuts",
         text="if n <> known_cuts then",
         instead="if false then",
         row=("delete", "held"),
@@ -65,8 +65,8 @@ REMOVALS = (
     ),
     Removal(
         what="the look of a claim at live runs",
-        where="fire",
-        text="case when known_cuts > 0",
+        where="fire_others",
+        text="case when versions_ended",
         instead="case when false",
         row=("finish", "twice"),
         fault="is in 2 places",
@@ -109,7 +109,7 @@ REMOVALS = (
     ),
     Removal(
         what="the row locks of the finish",
-        where="finish",
+        where="lock_held",
         text="    for update\n",
         row=("started", "held"),
         fault="is in 2 places",

@@ -9,7 +9,8 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from tests.tidy.rules import expect_none
+from onthedot.store.statements import fingerprint
+from tests.tidy.rules import FILE_LINES_MAX, FUNCTION_LINES_MAX, expect_none
 from tests.tidy.source import ROOT, files
 
 SQL = {
@@ -22,6 +23,78 @@ STATEMENTS = {path: text for path, text in SQL.items() if "/sql/" in path}
 NAME_LINE = re.compile(r"^-- name:(.*)$", re.MULTILINE)
 NAME = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*")
 COMMENT_OR_QUOTED = re.compile(r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"[^\"]*\"", re.DOTALL)
+
+
+# Migrations that have landed: databases made by them refuse a build that has another text.
+LANDED = {
+    "postgres/0001.sql": "b8c4a70ee17d22b290cf7029a603c677da868f5a7b1bc2b5a5f1b597f0edf97a",
+    "sqlite/0001.sql": "5e60b1d2132c2b6fce71a572143b15a571b0283660c1dce690d2860e831daa7c",
+}
+FUNCTION = re.compile(
+    r"^create (?:or replace )?function (?P<name>\w+)\(.*?(?P<quote>\$\w*\$).*?(?P=quote);",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def test_a_migration_that_has_landed_is_never_edited():
+    found = {
+        path.removeprefix("src/onthedot/store/").replace("/migrations/", "/"): fingerprint(text)
+        for path, text in SQL.items()
+        if "/migrations/" in path
+    }
+
+    expect_none(
+        [path for path in LANDED.keys() | found.keys() if LANDED.get(path) != found.get(path)],
+        "Undo the edit and add the next number; add the fingerprint of a new migration to LANDED.",
+    )
+
+
+def test_functions_and_views_of_postgresql_are_no_part_of_a_migration():
+    expect_none(
+        [
+            path
+            for path, text in SQL.items()
+            if "/postgres/migrations/" in path and re.search(r"\b(function|view)\b", bare(text))
+        ],
+        "Put them into store/postgres/functions, which is applied as a whole.",
+    )
+
+
+def test_functions_of_postgresql_can_be_applied_again():
+    expect_none(
+        [
+            f"{path}: {statement.splitlines()[0]}"
+            for path, text in SQL.items()
+            if "/functions/" in path
+            for statement in re.findall(
+                r"^(?!create or replace )[a-z].*", outside(text), re.MULTILINE
+            )
+            if statement.startswith(("create", "drop", "alter", "grant", "insert"))
+        ],
+        "Write `create or replace`; tables and types belong into a migration.",
+    )
+
+
+def test_files_and_functions_of_sql_are_of_a_size_to_be_read():
+    expect_none(
+        [fault for path, text in SQL.items() for fault in long_sql(path, text)],
+        "Split it by what it is about; move the straight work out of a function.",
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select 1\n" * 401,
+        "create or replace function f() returns integer as $$\n" + "select 1;\n" * 59 + "$$;\n",
+        "create function f(\n) returns void as $f$\n" + "select 1;\n" * 58 + "$f$;\n",
+    ],
+)
+def test_what_is_too_long_is_found(text: str):
+    assert list(long_sql("sample.sql", text))
+    assert not list(
+        long_sql("sample.sql", text.replace("select 1;\n", "", 1).removeprefix("select 1\n"))
+    )
 
 
 def test_every_statement_has_a_name_line():
@@ -71,6 +144,21 @@ def test_a_named_statement_is_sound():
     assert not list(nameless("sample.sql", text))
     assert not list(upper_case("sample.sql", text))
     assert list(upper_case("sample.sql", text.replace("from", "FROM")))
+
+
+def long_sql(path: str, text: str) -> Iterator[str]:
+    lines = len(text.splitlines())
+    if lines > FILE_LINES_MAX:
+        yield f"{path}: {lines} lines"
+    for found in FUNCTION.finditer(text):
+        lines = len(found.group().splitlines())
+        if lines > FUNCTION_LINES_MAX:
+            yield f"{path}: {lines} lines in {found['name']}"
+
+
+def outside(text: str) -> str:
+    """The text without the bodies of functions."""
+    return re.sub(r"(\$\w*\$).*?\1", "", text, flags=re.DOTALL)
 
 
 def nameless(path: str, text: str) -> Iterator[str]:

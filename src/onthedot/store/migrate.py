@@ -55,7 +55,9 @@ class Schema:
 
     @property
     def state(self) -> State:
-        if self.edited is not None and self.found <= self.knows:
+        # Before any number is looked at: a landed migration is never edited, so no version of ours,
+        # older or newer, has made it.
+        if self.edited is not None:
             return State.EDITED
         if self.found == 0:
             return State.FOREIGN if self.strangers else State.EMPTY
@@ -122,7 +124,7 @@ async def upgrade(url: str, *, prepared: bool = True) -> Schema:
         # migration is to start from must be what it was written for.
         if refusal is not None and before.state in (State.NEWER, State.FOREIGN, State.EDITED):
             raise refusal
-        store = await (open_sqlite(str(path)) if path else _upgrade_postgres(url, prepared))
+        store = await (open_sqlite(str(path)) if path else _upgrade_postgres(url, prepared, True))
         await store.upkeep.close()
     finally:
         if lock is not None:
@@ -229,11 +231,11 @@ async def _inspect_postgres(url: str, prepared: bool) -> Schema:
         await database.close()
 
 
-async def _upgrade_postgres(url: str, prepared: bool) -> Store:
+async def _upgrade_postgres(url: str, prepared: bool, renew: bool = False) -> Store:
     from onthedot.store.postgres import PoolSettings, open_store  # noqa: PLC0415 - an extra
 
     try:
-        return await open_store(url, pool=PoolSettings(prepared=prepared))
+        return await open_store(url, pool=PoolSettings(prepared=prepared), renew=renew)
     except StoreUnavailable as error:
         if getattr(error.__cause__, "sqlstate", "") != LOCKED:
             raise

@@ -26,6 +26,13 @@ def migrations(package: str) -> dict[int, str]:
     return {int(file.name.removesuffix(".sql")): file.read_text() for file in folder.iterdir()}
 
 
+def functions(package: str) -> str:
+    """All scripts in the folder `functions`, as one: they are applied as a whole."""
+    folder = files(package) / "functions"
+    scripts = (file for file in folder.iterdir() if file.name.endswith(".sql"))
+    return "\n".join(file.read_text() for file in sorted(scripts, key=lambda each: each.name))
+
+
 def fingerprint(script: str) -> str:
     """What a database keeps of each migration that was applied to it."""
     return hashlib.sha256(script.encode()).hexdigest()

@@ -42,12 +42,19 @@ class PostgresStore:
 
 
 async def open_store(
-    url: str, *, chance: Chance | None = None, pool: PoolSettings | None = None
+    url: str,
+    *,
+    chance: Chance | None = None,
+    pool: PoolSettings | None = None,
+    renew: bool = False,
 ) -> PostgresStore:
-    """Connect, bring the database to our schema, and return the store."""
+    """Connect, bring the database to our schema, and return the store. `renew`: with our functions,
+    even if a newer version has put its own there.
+    """
     database = await PostgresDatabase.open(url, pool or PoolSettings())
     try:
-        await migrate(database, installation=(chance or SystemChance()).token(INSTALLATION_BYTES))
+        token = (chance or SystemChance()).token(INSTALLATION_BYTES)
+        await migrate(database, installation=token, renew=renew)
     except BaseException:
         await database.close()
         raise

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from onthedot.store.statements import load, migrations
+from onthedot.store.statements import functions, load, migrations
 
 SQL: Final = load("onthedot.store.postgres")
 MIGRATIONS: Final = migrations("onthedot.store.postgres")
+FUNCTIONS: Final = functions("onthedot.store.postgres")

@@ -21,10 +21,10 @@ def migrate(connection: sqlite3.Connection, *, installation: str) -> None:
     newest = max(MIGRATIONS)
     applied = _applied(connection)
     found = max(applied, default=0)
-    if found > newest:
-        raise newer_schema(found, newest)
     if other := edited(applied, MIGRATIONS):
         raise other_schema(other)
+    if found > newest:
+        raise newer_schema(found, newest)
     if found == newest:
         return
     connection.execute("begin immediate")
@@ -63,7 +63,7 @@ def _applied(connection: sqlite3.Connection) -> dict[int, str]:
     if not found:
         return {}
     if not connection.execute(SQL["inspect.has_fingerprints"]).fetchone()[0]:
-        return {found: ""}  # made before there were fingerprints
+        return dict.fromkeys(range(1, found + 1), "")  # made before there were fingerprints
     applied = dict(connection.execute(SQL["inspect.applied"]).fetchall())
     return applied if found in applied else {**applied, found: ""}
 

@@ -5,12 +5,28 @@
 -- The migrations that were applied, each with its fingerprint: one that was edited afterwards is noticed.
 create table onthedot_schema (number integer primary key, fingerprint text not null);
 
+-- Every form of `functions/` that was put into this database, by its fingerprint; the last one is there now.
+create table onthedot_functions (
+  number bigint generated always as identity primary key,
+  fingerprint text not null
+);
+
 -- pruned_before: of what was over before it, nothing can be told for certain any more.
 -- epoch: part of the numbers that are given out from its beginning on (`begin_epoch`).
 create table installation (
   id text not null,
   pruned_before bigint not null default 0,
   epoch bigint not null default 0
+);
+
+-- Each time that the database was found to have gone back in time, or `onthedot db restored` said so. What
+-- was written after `since` and up to `until` is lost: it may have happened all the same, and may happen again.
+create table went_back (
+  epoch bigint primary key,
+  noticed_at bigint not null,
+  since bigint not null,
+  until bigint not null,
+  reason text not null
 );
 
 -- What goes into the verbs by the thousand, as arrays of rows: the driver writes such a row in a
@@ -94,11 +110,7 @@ create table calendar (
 );
 
 -- Which version of which calendar the current version of a job follows.
-create table calendar_use (
-  job bigint primary key,
-  calendar text not null,
-  version integer not null
-);
+create table calendar_use (job bigint primary key, calendar text not null, version integer not null);
 create index calendar_use_of on calendar_use (calendar, version, job);
 
 -- The clock, as a timing wheel of two levels. One row is up to a thousand entries of one slot of one
@@ -237,12 +249,7 @@ create table dead (
 create index dead_failed on dead (failed_at, job, run);
 
 -- Which failed run a run does again. Of its own, since hardly any run is one of these.
-create table redrive (
-  job bigint not null,
-  run bigint not null,
-  old bigint not null,
-  primary key (job, run)
-);
+create table redrive (job bigint not null, run bigint not null, old bigint not null, primary key (job, run));
 create unique index redrive_old on redrive (job, old);
 
 -- Notices of failed runs, on their way to the URL that their job names, with all that they say: the
@@ -378,11 +385,7 @@ create table node (
 ) with (fillfactor = 20);
 
 -- Jobs that the code of an app has declared; gone_at: since when it does so no longer.
-create table declared (
-  job bigint primary key,
-  app text not null,
-  gone_at bigint
-);
+create table declared (job bigint primary key, app text not null, gone_at bigint);
 create index declared_app on declared (app);
 create index declared_gone on declared (job) where gone_at is not null;
 
@@ -393,33 +396,3 @@ create table signal (
   reason text not null,
   primary key (node, job, run)
 );
-
-create view ledger as
-with all_runs as (
-  select job, run, due, attempt, started, finished, reason, until, count,
-    case status
-      when 1 then 'succeeded' when 2 then 'failed' when 3 then 'cancelled'
-      when 4 then 'skipped' when 5 then 'missed' when 6 then 'lost'
-    end as status
-  from history
-  where status <> 7
-  union all
-  select job, run, due, attempt, started, null, null, null, null,
-    case when owner is not null and started is not null then 'running' else 'queued' end
-  from run
-  union all
-  select job, run, due, attempt, null, null, null, null, null, 'scheduled'
-  from waiting
-)
-select
-  'job-' || to_hex(job) as job_id,
-  (select id from installation) || '-' || to_hex(job) || '-' || to_hex(run) as run_id,
-  to_timestamp(due / 1000000) + (due % 1000000) * interval '1 microsecond' as scheduled_for,
-  status,
-  attempt,
-  to_timestamp(started / 1000000) + (started % 1000000) * interval '1 microsecond' as started_at,
-  to_timestamp(finished / 1000000) + (finished % 1000000) * interval '1 microsecond' as finished_at,
-  reason,
-  to_timestamp(until / 1000000) + (until % 1000000) * interval '1 microsecond' as until,
-  count
-from all_runs;

@@ -42,6 +42,26 @@ select $1::clock_entry[], $2::clock_row[], $3::new_run[], $4::outcome[], $5::run
 insert into onthedot_schema (number, fingerprint)
 values ($1, $2)
 
+-- name: schema.functions
+-- why: a form that is known but not the last one is older than what is there
+select fingerprint
+from onthedot_functions
+order by number
+
+-- name: schema.keep_functions
+insert into onthedot_functions (fingerprint)
+values ($1)
+
+-- name: schema.unchecked
+-- why: functions call each other, so a body may name one that is made after it
+select set_config('check_function_bodies', 'off', true)
+
+-- name: schema.definers
+-- why: what `db grant` has set is reset when a function is replaced; who may execute it is kept
+select format('alter function %s security definer set search_path = %I, pg_temp', oid::regprocedure, current_schema())
+from pg_proc
+where prosecdef and pronamespace = to_regnamespace(quote_ident(current_schema()))
+
 -- name: schema.begin_anew
 select begin_anew()
 

@@ -15,10 +15,7 @@ create table installation (
 -- Each time that a backup was restored. What was written after `since` and up to `until` is lost: it may
 -- have happened all the same, and may happen again.
 create table went_back (
-  epoch integer primary key,
-  noticed_at integer not null,
-  since integer not null,
-  until integer not null,
+  epoch integer primary key, noticed_at integer not null, since integer not null, until integer not null,
   reason text not null
 ) strict;
 
@@ -78,11 +75,7 @@ create table calendar (
 ) strict, without rowid;
 
 -- Which version of which calendar the current version of a job follows.
-create table calendar_use (
-  job integer primary key,
-  calendar text not null,
-  version integer not null
-) strict;
+create table calendar_use (job integer primary key, calendar text not null, version integer not null) strict;
 create index calendar_use_of on calendar_use (calendar, version, job);
 
 -- The clock: one entry for each active version of a recurring job.
@@ -211,10 +204,7 @@ create index dead_failed on dead (failed_at, job, run);
 
 -- Which failed run a run does again. Of its own, since hardly any run is one of these.
 create table redrive (
-  job integer not null,
-  run integer not null,
-  old integer not null,
-  primary key (job, run)
+  job integer not null, run integer not null, old integer not null, primary key (job, run)
 ) strict, without rowid;
 create unique index redrive_old on redrive (job, old);
 
@@ -352,11 +342,7 @@ create table node (
 ) strict;
 
 -- Jobs that the code of an app has declared; gone_at: since when it does so no longer.
-create table declared (
-  job integer primary key,
-  app text not null,
-  gone_at integer
-) strict;
+create table declared (job integer primary key, app text not null, gone_at integer) strict;
 create index declared_app on declared (app);
 create index declared_gone on declared (job) where gone_at is not null;
 

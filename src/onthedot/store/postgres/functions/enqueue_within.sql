@@ -1,8 +1,7 @@
 -- What others may call in a transaction of their own, from any language: the run is there if and when
 -- that commits, and the notification goes out with it. Time is the database's, read here: there is
 -- nobody else who could say it. SQLSTATE: OT004 no such job, OT005 what was given cannot be kept.
-
-create function onthedot_enqueue(
+create or replace function onthedot_enqueue(
   job_key text, payload json default null, run_at timestamptz default null, delay interval default null
 ) returns text language plpgsql set search_path from current as $$
 declare
@@ -37,27 +36,4 @@ begin
   end if;
   perform pg_notify('onthedot', case when due_ > now_ then 'clock' else 'queue' end);
   return (select id from installation) || '-' || to_hex(job_) || '-' || to_hex(number_);
-end $$;
-
--- The end of an attempt inside the transaction in which its function has written. The fence names the
--- lease, and so the node on whose behalf it is: a dead one is refused by finish. A process that freezes
--- from here on must not keep the locks. SQLSTATE OT006: the lease is gone.
-create function complete(
-  job_ bigint, run_ bigint, attempt_ integer, fence_ integer, started_ bigint, finished_ bigint
-) returns void language plpgsql set search_path from current as $$
-declare owner_ bigint; n bigint;
-begin
-  perform set_config('idle_in_transaction_session_timeout', '5000', true);
-  select r.owner into owner_
-  from run r
-  where r.job = job_ and r.run = run_ and r.attempt = attempt_ and r.fence = fence_ and r.owner is not null;
-  if found then
-    select f.accepted into n
-    from finish(owner_, array[(job_, run_, attempt_, fence_, 'succeeded', started_,
-      greatest(started_, finished_), null, null, null, null)::outcome]) f;
-  end if;
-  if n is distinct from 1 then
-    raise exception 'this attempt no longer holds its run, or has completed it: nothing was written'
-      using errcode = 'OT006';
-  end if;
 end $$;

@@ -2,23 +2,13 @@
 -- that lagged behind) gives out numbers a second time. These functions notice it and see to it that no
 -- number gets a second meaning.
 
--- Each time that was noticed, or told by `onthedot db restored`. What was written after `since` and up to
--- `until` is lost: it may have happened all the same, and may happen again.
-create table went_back (
-  epoch bigint primary key,
-  noticed_at bigint not null,
-  since bigint not null,
-  until bigint not null,
-  reason text not null
-);
-
-create function server_started() returns bigint language sql stable as $$
+create or replace function server_started() returns bigint language sql stable as $$
   select (date_part('epoch', pg_postmaster_start_time()) * 1000000)::bigint
 $$;
 
 -- The timeline, which every failover changes, and how far the log has been flushed. Zero where a service
 -- does not tell: then heartbeats and numbers alone have to show it.
-create function place_in_log(out timeline bigint, out flushed bigint) language plpgsql as $$
+create or replace function place_in_log(out timeline bigint, out flushed bigint) language plpgsql as $$
 begin
   timeline := ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::bigint;
   flushed := (pg_current_wal_flush_lsn() - '0/0')::bigint;
@@ -29,7 +19,7 @@ end $$;
 
 -- Passes a node's number on if the database is the one that the node remembers. proof_: when it joined,
 -- its last heartbeat, when the server was started. SQLSTATE OT007: it is another one, or an older one.
-create function proven(node_ bigint, proof_ bigint[]) returns bigint language plpgsql as $$
+create or replace function proven(node_ bigint, proof_ bigint[]) returns bigint language plpgsql as $$
 begin
   if proof_ is not null and (
     proof_[3] <> server_started()
@@ -47,7 +37,7 @@ end $$;
 -- here or to the caller (seen_), and counting begins at random (chance_): restoring one backup twice must
 -- not lead to the same numbers. reason_: why what was written from since_ (null: the last heartbeat) to
 -- until_ is lost; null: nothing is known to be. Nothing is done if somebody else has begun one since the caller looked.
-create function begin_epoch(
+create or replace function begin_epoch(
   seen_ bigint, epoch_ bigint, chance_ bigint, now_ bigint, since_ bigint, until_ bigint, reason_ text
 ) returns bigint language plpgsql as $$
 declare known bigint; last bigint; item record;

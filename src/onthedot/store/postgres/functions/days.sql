@@ -4,7 +4,7 @@
 
 -- Made apart and then attached. A day that has begun without its partition stays in the default one,
 -- unless what lies there is little: moving much would hold up every finish.
-create function make_day(name_ text, first_ bigint, end_ bigint) returns boolean language plpgsql
+create or replace function make_day(name_ text, first_ bigint, end_ bigint) returns boolean language plpgsql
 set lock_timeout = '3s' as $$
 declare n bigint;
 begin
@@ -33,7 +33,7 @@ end $$;
 
 -- A record may begin on that day and reach into the time that is kept, like that of a long pause, and
 -- a run may have ended long after it was due: these few go to the default partition.
-create function drop_day(name_ text, before_ bigint) returns void language plpgsql
+create or replace function drop_day(name_ text, before_ bigint) returns void language plpgsql
 set lock_timeout = '3s' as $$
 declare kept history[];
 begin
@@ -43,34 +43,4 @@ begin
   execute format('select array_agg(h::history) from %I h where h.finished >= $1', name_) into kept using before_;
   execute format('drop table %I', name_);
   insert into history select (k).* from unnest(kept) k;
-end $$;
-
--- One-off jobs whose run is over and forgotten. Those that somebody is at are passed over, and when
--- the others are locked it is asked again whether they have a run: an edit or a trigger that was
--- committed just before would otherwise be answered and then lost.
-create function forget_one_offs(before_ bigint, limit_ integer) returns integer language plpgsql as $$
-declare ids bigint[]; n integer;
-begin
-  select array_agg(id) into ids
-  from (
-    select j.id
-    from job j
-    where j.rule is null and j.skipping_from is null and j.updated_at < before_
-      and (j.definition::jsonb -> 'schedule' ->> 'at')::bigint < before_
-      and not exists (select from run r where r.job = j.id)
-      and not exists (select from waiting w where w.job = j.id)
-      and not exists (select from history h where h.job = j.id)
-      and not exists (select from dead d where d.job = j.id)
-    order by j.id
-    limit limit_
-    for update of j skip locked
-  ) spent;
-  delete from job j
-  where j.id = any(ids)
-    and not exists (select from run r where r.job = j.id)
-    and not exists (select from waiting w where w.job = j.id)
-    and not exists (select from history h where h.job = j.id)
-    and not exists (select from dead d where d.job = j.id);
-  get diagnostics n = row_count;
-  return n;
 end $$;
