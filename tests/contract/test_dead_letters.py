@@ -189,7 +189,7 @@ async def test_a_redrive_uses_the_job_as_it_is_now(store, clock):
     await redrive(store, clock, old)
 
     [leased] = await lease(store, clock, node)
-    assert (leased.version, leased.lane, leased.priority) == (2, "slow", 7)
+    assert (leased.version, leased.lane, leased.priority) == (2, "default|slow|", 7)
 
 
 async def test_a_redrive_works_while_the_job_is_paused(store, clock):

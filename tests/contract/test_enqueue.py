@@ -49,7 +49,7 @@ async def test_a_run_that_is_due_is_unowned(store, clock):
     )
     [run] = await lease(store, clock, node)
     assert (run.job, run.run, run.payload) == (*key, '{"to": "ü"}')
-    assert (run.lane, run.priority, run.version, run.rescues) == ("mail", 2, 1, 0)
+    assert (run.lane, run.priority, run.version, run.rescues) == ("default|mail|", 2, 1, 0)
 
 
 async def test_a_run_that_is_due_later_waits(store, clock):

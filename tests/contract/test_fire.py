@@ -8,7 +8,7 @@ import pytest
 
 from onthedot.core.firing import Plan, plan_firings
 from onthedot.core.instants import DAY, HOUR, INSTANT_MAX, MILLISECOND, MINUTE, SECOND
-from onthedot.core.model import Lanes, LeasedRun, occurrence
+from onthedot.core.model import Lanes, LeasedRun, occurrence, queue_of
 from onthedot.core.states import Status
 from onthedot.store.claims import Lessee
 from tests.support.builders import (
@@ -56,7 +56,8 @@ async def test_a_fresh_run_says_what_the_job_and_the_plan_say(store, clock):
         job=job.id,
         run=occurrence(due),
         version=1,
-        lane="mail",
+        lane="default|mail|",
+        traits=0,
         priority=7,
         due=due,
         at=due,
@@ -286,7 +287,7 @@ async def a_plan_that_cannot_read(store, clock, *, queue: str) -> Plan:
     until = clock.now() + SECOND
     peeked = await store.clock.peek(ALL_SHARDS, until=until, limit=PLENTY)
     rules = await store.clock.rules([entry.rule for entry in peeked.entries])
-    readable = {number: rule for number, rule in rules.items() if rule.lane != queue}
+    readable = {number: rule for number, rule in rules.items() if queue_of(rule.lane) != queue}
     return plan_firings(
         peeked.entries,
         peeked.cuts,
@@ -308,8 +309,8 @@ async def test_only_runs_of_the_given_queues_are_leased_to_the_claiming_node(sto
         planned, lessee=Lessee(node, 9, Lanes(("mail",))), now=clock.now()
     )
 
-    assert [run.lane for run in fired] == ["mail", "mail"]
-    assert [run.lane for run in await lease(store, clock, node)] == ["reports"]
+    assert [queue_of(run.lane) for run in fired] == ["mail", "mail"]
+    assert [queue_of(run.lane) for run in await lease(store, clock, node)] == ["reports"]
 
 
 async def test_the_horizon_is_how_far_any_shard_was_claimed_and_never_goes_back(store, clock):

@@ -9,6 +9,7 @@ from onthedot.core.instants import HOUR, MINUTE, SECOND
 from onthedot.core.model import Once, occurrence
 from onthedot.core.schedules import Every, FixedDelay
 from onthedot.core.states import Status
+from onthedot.core.traits import FIXED_DELAY
 from onthedot.usecases.audit_walk import audit_job
 from tests.support.builders import (
     a_definition,
@@ -101,7 +102,8 @@ async def test_an_edit_of_something_else_leaves_the_instant(store, clock):
     run = await the_link(store, clock, node, job)
 
     assert edited.link == job.link == run.due
-    assert (run.version, run.priority, run.lane) == (2, 9, "mail||~")
+    assert (run.version, run.priority, run.lane) == (2, 9, "default|mail|")
+    assert run.traits == FIXED_DELAY
 
 
 async def test_a_new_delay_counts_from_the_edit(store, clock):

@@ -6,6 +6,7 @@ import pytest
 
 from onthedot.core.instants import SECOND
 from onthedot.core.model import CALLBACKS, Lanes
+from onthedot.core.traits import AT_MOST_ONCE
 from onthedot.store.claims import Lessee
 from tests.support.builders import (
     ALL_SHARDS,
@@ -92,7 +93,7 @@ async def test_a_run_that_nobody_holds_follows_an_edit_into_its_lane(store, cloc
 
     assert await store.runs.lease(node, gone.lanes, limit=PLENTY, now=clock.now()) == []
     [leased] = await store.runs.lease(node, BILLING, limit=PLENTY, now=clock.now())
-    assert (leased.version, leased.lane) == (2, "default|shop.bill")
+    assert (leased.version, leased.lane) == (2, "default|default|shop.bill")
 
 
 async def test_a_held_run_that_is_given_back_stands_in_the_lane_of_the_edit(store, clock):
@@ -108,3 +109,27 @@ async def test_a_held_run_that_is_given_back_stands_in_the_lane_of_the_edit(stor
     await store.runs.release(node, await store.runs.owned(node), now=clock.now())
 
     assert len(await store.runs.lease(node, BILLING, limit=PLENTY, now=clock.now())) == 1
+
+
+async def test_an_edit_writes_a_changed_policy_to_runs_that_nobody_holds(store, clock):
+    node = await a_node(store, clock)
+    job = await a_job(store, clock, retries=0)
+    held = await a_run(store, clock, job)
+    await store.runs.lease(node, CALLBACKS, limit=PLENTY, now=clock.now())
+    free = await a_run(store, clock, job)
+    later = clock.now() + SECOND
+    await store.runs.enqueue(job.id, due=later, payload=None, now=clock.now())
+
+    await edit(store, clock, job, guarantee="at_most_once")
+
+    # What is held was leased under the old promise, and is rescued by it.
+    assert await traits_in(store, "run") == {held.run: 0, free.run: AT_MOST_ONCE}
+    assert [*(await traits_in(store, "waiting")).values()] == [AT_MOST_ONCE]
+
+
+async def traits_in(store, table: str) -> dict[int, int]:
+    statement = f"select run, traits from {table}"
+    database = store.upkeep._database
+    if hasattr(database, "rows"):
+        return dict(await database.rows(statement))
+    return dict(await database.read(lambda db: db.execute(statement).fetchall()))

@@ -40,7 +40,7 @@ async def test_a_one_off_waits_for_its_instant(store, clock):
 
     assert (waiting.status, waiting.due, waiting.at) == (Status.SCHEDULED, at, at)
     assert early == []
-    assert (run.run, run.due, run.lane, run.priority) == (occurrence(at), at, "mail", 8)
+    assert (run.run, run.due, run.lane, run.priority) == (occurrence(at), at, "default|mail|", 8)
     assert (run.attempt, run.rescues, run.payload) == (1, 0, None)
 
 
@@ -168,7 +168,7 @@ async def test_an_edit_gives_the_waiting_run_the_new_queue_and_priority(store, c
     clock.advance(MINUTE)
 
     [run] = await promote(store, clock, node)
-    assert (run.lane, run.priority, run.version) == ("mail", 9, 2)
+    assert (run.lane, run.priority, run.version) == ("default|mail|", 9, 2)
 
 
 async def test_a_finished_one_off_can_be_given_another_instant(store, clock):

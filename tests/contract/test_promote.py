@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from onthedot.core.instants import HOUR, MINUTE, SECOND
-from onthedot.core.model import Lanes
+from onthedot.core.model import Lanes, queue_of
 from onthedot.core.states import Status
 from onthedot.errors import NodeDead
 from onthedot.store.claims import Lessee, Promoted
@@ -218,6 +218,6 @@ async def test_only_runs_of_the_given_queues_are_leased_to_the_node(store, clock
         now=clock.now(),
     )
 
-    assert [run.lane for run in promoted.leased] == ["mail", "mail"]
+    assert [queue_of(run.lane) for run in promoted.leased] == ["mail", "mail"]
     assert promoted.moved == 3
-    assert [run.lane for run in await lease(store, clock, node)] == ["reports"]
+    assert [queue_of(run.lane) for run in await lease(store, clock, node)] == ["reports"]

@@ -22,8 +22,8 @@ FEW, MANY = 2_000, 16_000
 TIMES_MAX = 24
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 BACKLOG = """
-insert into run (job, run, version, lane, priority, due, at, attempt, rescues, fence)
-select n, n, 1, 'default', 5, 0, 0, 1, 0, 0 from generate_series(1, $1::integer) n
+insert into run (job, run, version, lane, traits, priority, due, at, attempt, rescues, fence)
+select n, n, 1, 'default|default|', 0, 5, 0, 0, 1, 0, 0 from generate_series(1, $1::integer) n
 """
 # A lease asks this after it has its snapshot and before it locks anything.
 PAUSE = """

@@ -14,11 +14,11 @@ from tests.support.clock import ManualClock
 from tests.support.postgres import drop_database, new_database
 
 TAKEN = {
-    "run": "insert into run (job, run, version, lane, priority, due, at, attempt, rescues, fence)"
-    " select $1, $2::bigint << 10 | n, 1, 'default', 5, 0, 0, 1, 0, 0"
+    "run": "insert into run (job, run, version, lane, traits, priority, due, at, attempt, rescues,"
+    " fence) select $1, $2::bigint << 10 | n, 1, 'default|default|', 0, 5, 0, 0, 1, 0, 0"
     " from generate_series(1, $3) n",
-    "waiting": "insert into waiting (job, run, version, lane, priority, due, at, attempt, rescues,"
-    " fence) select $1, $2::bigint << 10 | n, 1, 'default', 5, 0, 0, 1, 0, 0"
+    "waiting": "insert into waiting (job, run, version, lane, traits, priority, due, at, attempt,"
+    " rescues, fence) select $1, $2::bigint << 10 | n, 1, 'default|default|', 0, 5, 0, 0, 1, 0, 0"
     " from generate_series(1, $3) n",
     "history": "insert into history (job, run, attempt, fence, version, status, due, finished,"
     " node, rescues) select $1, $2::bigint << 10 | n, 1, 1, 1, 2, 0, 0, 1, 0"

@@ -23,12 +23,13 @@ more than 50 pages of the index, for each of them."""
 
 JOB = 7
 FILL = """
-insert into run (job, run, version, lane, priority, due, at, attempt, rescues, fence, owner)
-select {job}, n, 1, 'default', 5, 0, 0, 1, 0, 1, {owner} from generate_series(1, {many}) n;
+insert into run (job, run, version, lane, traits, priority, due, at, attempt, rescues, fence, owner)
+select {job}, n, 1, 'default|default|', 0, 5, 0, 0, 1, 0, 1, {owner}
+from generate_series(1, {many}) n;
 insert into history (job, run, attempt, fence, version, status, due, finished, node, rescues)
 select {job}, n, 1, 1, 1, 1, 0, 0, {owner}, 0 from generate_series({many} + 1, 2 * {many}) n;
-insert into waiting (job, run, version, lane, priority, due, at, attempt, rescues, fence)
-select {job}, n, 1, 'default', 5, 9e15, 9e15, 1, 0, 0
+insert into waiting (job, run, version, lane, traits, priority, due, at, attempt, rescues, fence)
+select {job}, n, 1, 'default|default|', 0, 5, 9e15, 9e15, 1, 0, 0
 from generate_series(2 * {many} + 1, 3 * {many}) n;
 """
 # A vacuum that happens to come by reads the tables too, and would be counted.
@@ -108,7 +109,7 @@ async def releases_of_cancelled(store, node, runs, now):
 
 async def looks_for_what_was_made(store, node, runs, now):
     """What a claim does that made fewer runs than planned."""
-    planned = [(JOB, n, 1, "default", 5, 0, 0, None, None) for n in runs]
+    planned = [(JOB, n, 1, "default|default|", 0, 5, 0, 0, None, None) for n in runs]
     return len(await store.runs._database.rows(SQL["clock.made"], planned, node))
 
 

@@ -15,8 +15,9 @@ from tests.support.postgres import drop_database, new_database
 
 MANY, FEW = 3_000, 100
 RUNS = (
-    "insert into run (job, run, version, lane, priority, due, at, attempt, rescues, fence, owner)"
-    " select n, n, 1, 'default', 5, 0, 0, 1, 0, 1, $1 from generate_series(1, $2::bigint) n"
+    "insert into run (job, run, version, lane, traits, priority, due, at, attempt, rescues, fence,"
+    " owner) select n, n, 1, 'default|default|', 0, 5, 0, 0, 1, 0, 1, $1"
+    " from generate_series(1, $2::bigint) n"
 )
 READ = (
     "select seq_tup_read + (select sum(idx_tup_read)::bigint from pg_stat_user_indexes i"

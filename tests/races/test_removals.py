@@ -204,7 +204,7 @@ REMOVALS = (
     Removal(
         what="the next link after the end of the last",
         where="finish",
-        text="filter (where again is null and is_chained(lane))",
+        text="filter (where again is null and is_chained(traits))",
         instead="filter (where false)",
         row=("beat", "link"),
         fault="is over, and nobody goes on",

@@ -327,7 +327,8 @@ async def _become_one_off(scene: Scene, at: Instant) -> None:
 
 
 def _never_held(job: Job, at: Instant) -> LeasedRun:
-    return LeasedRun(job.id, occurrence(at), job.version, "default", 5, at, at, 1, 0, 0, None)
+    where = (job.id, occurrence(at), job.version, "default|default|", 0, 5, at, at)
+    return LeasedRun(*where, 1, 0, 0, None)
 
 
 async def _tell(scene: Scene, statement: str, *values: object) -> None:

@@ -58,7 +58,7 @@ async def test_attempts_that_have_ended_leave_nothing_for_the_collector(clock):
     ended: list[Outcome] = []
     bench = AttemptServices(clock, FixedChance(), Entwined(), INSTALLATION, ended.append)
     attempts = Attempts(bench, HeldRuns(clock, slots=10))
-    run = LeasedRun(33, 1 << 10, 4, "default", 5, START, START, 1, 0, 17, None)
+    run = LeasedRun(33, 1 << 10, 4, "default|default|", 0, 5, START, START, 1, 0, 17, None)
     execution = handling_of(Definition(name="n", handler="sums"))
     gc.collect()
     gc.disable()

@@ -9,7 +9,7 @@ import pytest
 
 from onthedot.core.firing import GRAIN
 from onthedot.core.instants import MILLISECOND, SECOND
-from onthedot.core.model import SHARDS, Lanes, shard_of
+from onthedot.core.model import SHARDS, Lanes, queue_of, shard_of
 from onthedot.core.states import Status
 from onthedot.errors import NodeDead, StoreUnavailable
 from onthedot.roles import scheduler
@@ -275,7 +275,7 @@ async def test_an_entry_without_a_readable_rule_is_set_aside_and_the_others_fire
 
     async def unreadable(verb: Fault, ids: Any) -> Any:
         rules = await verb(ids)
-        return {number: rule for number, rule in rules.items() if rule.lane != "broken"}
+        return {number: rule for number, rule in rules.items() if queue_of(rule.lane) != "broken"}
 
     faulty.on("clock.rules", unreadable)
     await stand.scheduler.step()

@@ -111,14 +111,15 @@ def test_rules_have_equal_text_exactly_when_they_are_equal(one, other):
     "change",
     [
         {"schedule": Every(2 * SECOND)},
-        {"lane": "mail"},
+        {"lane": "default|mail|"},
+        {"traits": 2},
         {"priority": 6},
         {"catch_up": "all"},
         {"catch_up_window_us": 1},
     ],
 )
 def test_a_rule_that_differs_in_anything_has_another_text(change):
-    rule = Rule(Every(SECOND), "default", 5, "latest", 60 * SECOND)
+    rule = Rule(Every(SECOND), "default|default|", 0, 5, "latest", 60 * SECOND)
 
     assert rule_text(rule._replace(**change)) != rule_text(rule)
 
@@ -174,10 +175,10 @@ def test_a_worker_reads_the_part_that_it_needs(definition):
 
 
 def test_text_is_compact_and_readable_with_psql():
-    rule = Rule(Every(SECOND), "Grüße", 5, "latest", 60 * SECOND)
+    rule = Rule(Every(SECOND), "default|Grüße|", 0, 5, "latest", 60 * SECOND)
 
     assert rule_text(rule) == (
-        '{"schedule":{"every":1000000},"lane":"Grüße","priority":5,"catch_up":"latest",'
+        '{"schedule":{"every":1000000},"lane":"default|Grüße|","priority":5,"catch_up":"latest",'
         '"catch_up_window_us":60000000}'
     )
 
@@ -207,7 +208,7 @@ def test_codes_are_read_back_and_a_retried_attempt_has_failed():
     ],
 )
 def test_the_cron_of_an_older_database_is_read_as_it_was(stored, cron):
-    more = '"lane":"q","priority":5,"catch_up":"latest","catch_up_window_us":1'
+    more = '"lane":"default|q|","priority":5,"catch_up":"latest","catch_up_window_us":1'
 
     rule = rule_from(f'{{"schedule":{stored},{more}}}')
 

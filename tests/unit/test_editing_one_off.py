@@ -43,7 +43,7 @@ def after(stands: CurrentJob, **changes: Any) -> Job:
 
 
 def a_run(at: Instant, *, version: int, expires: Instant | None = None) -> NewRun:
-    return NewRun(JOB, occurrence(at), version, "default", 5, at, at, None, expires)
+    return NewRun(JOB, occurrence(at), version, "default|default|", 0, 5, at, at, None, expires)
 
 
 def skipped(at: Instant, *, version: int) -> Record:
@@ -62,7 +62,7 @@ def held(change: Change) -> Instant | None:
 def test_a_new_one_off_waits_for_its_instant_or_runs_at_once_if_it_has_passed(at):
     change = create(JOB, a_definition(Once(at), queue="mail", priority=8), now=NOW)
 
-    expected = NewRun(JOB, occurrence(at), 1, "mail", 8, at, at, None, None)
+    expected = NewRun(JOB, occurrence(at), 1, "default|mail|", 0, 8, at, at, None, None)
     assert change.run == expected
     assert (change.entry, change.drop, change.record) == (None, None, None)
 
@@ -121,7 +121,7 @@ def test_an_edit_in_time_replaces_the_waiting_run():
 
     assert change.drop == occurrence(NOW + HOUR)
     assert change.run == a_run(NOW + HOUR, version=2, expires=NOW + HOUR + MINUTE)._replace(
-        lane="mail"
+        lane="default|mail|"
     )
     assert (change.record, change.entry, held(change)) == (None, None, None)
 

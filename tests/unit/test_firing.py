@@ -38,7 +38,7 @@ def a_rule(
     catch_up: CatchUp = "latest",
     window: int = MINUTE,
 ) -> Rule:
-    return Rule(schedule, "mail", 8, catch_up, window)
+    return Rule(schedule, "default|mail|", 0, 8, catch_up, window)
 
 
 def an_entry(due: Instant) -> Entry:
@@ -71,7 +71,7 @@ def next_due(plan: Plan) -> Instant:
 def test_what_is_due_becomes_a_run_and_the_next_one_goes_back_into_the_clock(schedule, policy):
     plan = fired(a_rule(schedule, policy), NOW)
 
-    assert plan.runs == [NewRun(JOB, occurrence(NOW), VERSION, "mail", 8, NOW, NOW)]
+    assert plan.runs == [NewRun(JOB, occurrence(NOW), VERSION, "default|mail|", 0, 8, NOW, NOW)]
     assert plan.taken == [an_entry(NOW)]
     assert put_back(plan) == [an_entry(NOW + MINUTE)]
     assert (plan.later, plan.records, plan.closed, plan.ended, plan.broken) == ([], [], [], [], [])

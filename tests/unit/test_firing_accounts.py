@@ -102,7 +102,9 @@ def test_each_occurrence_of_an_interval_is_accounted_for_exactly_once(
     every_us, window, policy, claims
 ):
     first = START + every_us
-    keeper = Bookkeeper(Rule(Every(every_us), "q", 5, policy, window), Entry(1, first, 1, 1, 1))
+    keeper = Bookkeeper(
+        Rule(Every(every_us), "default|q|", 0, 5, policy, window), Entry(1, first, 1, 1, 1)
+    )
 
     now = START
     for gap, ahead in claims:
@@ -126,7 +128,7 @@ ZONES = ["UTC", "America/New_York", "Australia/Lord_Howe"]
 )
 def test_each_occurrence_of_a_cron_is_accounted_for_exactly_once(cron, window, policy, claims):
     first = cron.after(START)
-    keeper = Bookkeeper(Rule(cron, "q", 5, policy, window), Entry(1, first, 1, 1, 1))
+    keeper = Bookkeeper(Rule(cron, "default|q|", 0, 5, policy, window), Entry(1, first, 1, 1, 1))
 
     now = START
     for gap, ahead in claims:

@@ -32,7 +32,7 @@ def test_an_occurrence_whose_next_one_cannot_be_found_runs_and_the_rest_is_set_a
     rules = Calendar.read([], ["09:00-17:00", "2026-03-02"])
     schedule = Allowed(Cron.parse("0 20 * * *"), rules)
     due = parse_instant("2026-03-02T20:00:00Z", field="due")
-    rule = Rule(schedule, "default", 5, "latest", MINUTE)
+    rule = Rule(schedule, "default|default|", 0, 5, "latest", MINUTE)
     entry = Entry(shard_of(JOB), due, JOB, VERSION, RULE)
 
     plan = plan_firings([entry], [], {RULE: rule}, now=due, until=due + AHEAD)
@@ -47,7 +47,7 @@ def test_an_occurrence_whose_next_one_cannot_be_found_runs_and_the_rest_is_set_a
 
 def test_many_that_are_caught_up_are_planned_in_slices_and_come_to_the_same():
     catching = CatchUpLimits(most=5_000)
-    rule = Rule(Cron.parse("* * * * *"), "default", 5, "all", MINUTE, None, catching)
+    rule = Rule(Cron.parse("* * * * *"), "default|default|", 0, 5, "all", MINUTE, None, catching)
     due = NOW - 30 * DAY
     entry = Entry(shard_of(JOB), due, JOB, VERSION, RULE)
     plan = Plan(NOW + AHEAD, [], None, taken=[entry])

@@ -22,7 +22,7 @@ LAST_MINUTE = parse_instant("2199-12-31T23:59:00Z", field="due")
 def a_rule(
     schedule: Cron | Every = EVERY_MINUTE[0], catch_up: CatchUp = "latest", window: int = MINUTE
 ) -> Rule:
-    return Rule(schedule, "default", 5, catch_up, window)
+    return Rule(schedule, "default|default|", 0, 5, catch_up, window)
 
 
 def an_entry(due: Instant) -> Entry:

@@ -14,7 +14,7 @@ from onthedot.core.backfilling import refuse_fixed_delay
 from onthedot.core.chaining import Chain, first_chain, following, link_of
 from onthedot.core.editing import CurrentJob, create, edit, next_run_at
 from onthedot.core.instants import HOUR, INSTANT_MAX, MINUTE, SECOND, Instant
-from onthedot.core.model import Definition, Job, Lanes, is_at_most_once, lane_of, occurrence
+from onthedot.core.model import Definition, Job, Lanes, lane_of, occurrence, traits_of
 from onthedot.core.schedules import (
     Every,
     FixedDelay,
@@ -25,6 +25,7 @@ from onthedot.core.schedules import (
     read_schedule,
 )
 from onthedot.core.states import Status
+from onthedot.core.traits import AT_MOST_ONCE, FIXED_DELAY
 from onthedot.errors import Invalid, InvalidDuration, InvalidSchedule, NeverFires
 from onthedot.store.codec import definition_from, definition_text
 from onthedot.wire import PreviewIn, preview_of, read
@@ -177,12 +178,12 @@ def test_a_backfill_has_nothing_to_look_for():
         refuse_fixed_delay(Definition(name="sync", schedule=FixedDelay(QUARTER)))
 
 
-def test_its_lane_has_a_mark_and_the_same_workers_take_it():
+def test_its_runs_have_a_trait_and_the_same_workers_take_them():
     job = Definition(name="sync", schedule=FixedDelay(QUARTER), queue="mail")
     once = job._replace(guarantee="at_most_once", handler="shop.bill")
 
-    assert (lane_of(job), lane_of(once)) == ("mail||~", "mail|shop.bill|~|!")
-    assert is_at_most_once(lane_of(once))
+    assert (lane_of(job), lane_of(once)) == ("default|mail|", "default|mail|shop.bill")
+    assert (traits_of(job), traits_of(once)) == (FIXED_DELAY, FIXED_DELAY | AT_MOST_ONCE)
     assert Lanes(("mail",)).take(lane_of(job))
     assert not Lanes(("mail",)).take(lane_of(once))
     assert Lanes((), frozenset({"shop.bill"})).take(lane_of(once))

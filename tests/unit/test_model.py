@@ -18,15 +18,18 @@ from onthedot.core.model import (
     Lanes,
     Once,
     Rule,
+    calls_function,
     created_run,
-    is_at_most_once,
     is_occurrence,
     lane_of,
     occurrence,
+    queue_of,
     rule_of,
     shard_of,
+    traits_of,
 )
-from onthedot.core.schedules import Cron, Every
+from onthedot.core.schedules import Cron, Every, FixedDelay
+from onthedot.core.traits import AT_MOST_ONCE, FIXED_DELAY, is_at_most_once, is_chained
 
 instants = st.integers(0, INSTANT_MAX)
 numbers = st.integers(1, NUMBER_MAX)
@@ -111,7 +114,7 @@ def test_a_rule_is_all_that_firing_needs(schedule):
         catch_up_window_us=7,
     )
 
-    assert rule_of(definition) == Rule(schedule, "mail", 8, "all", 7)
+    assert rule_of(definition) == Rule(schedule, "default|mail|", 0, 8, "all", 7)
 
 
 def test_jobs_that_fire_alike_share_a_rule():
@@ -122,36 +125,51 @@ def test_jobs_that_fire_alike_share_a_rule():
     assert hash(rule_of(one)) == hash(rule_of(other))
 
 
-def test_a_lane_is_the_queue_and_the_function_if_there_is_one():
-    assert lane_of(A_DEFINITION) == "default"
-    assert (
-        lane_of(A_DEFINITION._replace(handler_url="", handler="shop.bill")) == "default|shop.bill"
-    )
+def test_a_lane_is_namespace_queue_and_the_function_if_there_is_one():
+    function = A_DEFINITION._replace(handler_url="", handler="shop.bill", namespace="acme")
+
+    assert lane_of(A_DEFINITION) == "default|default|"
+    assert lane_of(function) == "acme|default|shop.bill"
+    assert (queue_of(lane_of(A_DEFINITION)), queue_of(lane_of(function))) == ("default", "default")
+    assert [calls_function(lane_of(each)) for each in (A_DEFINITION, function)] == [False, True]
 
 
-def test_a_lane_says_whether_its_runs_may_start_only_once():
-    once = A_DEFINITION._replace(guarantee="at_most_once")
+@pytest.mark.parametrize("handler", ["", "f"])
+@pytest.mark.parametrize(
+    ("changes", "traits"),
+    [
+        ({}, 0),
+        ({"guarantee": "exactly_once"}, 0),
+        ({"guarantee": "at_most_once"}, AT_MOST_ONCE),
+        ({"schedule": FixedDelay(MINUTE)}, FIXED_DELAY),
+        (
+            {"schedule": FixedDelay(MINUTE), "guarantee": "at_most_once"},
+            FIXED_DELAY | AT_MOST_ONCE,
+        ),
+    ],
+)
+def test_each_policy_is_one_bit_and_no_part_of_the_lane(handler, changes, traits):
+    plain = A_DEFINITION._replace(handler=handler)
+    job = plain._replace(**changes)
 
-    lanes = [lane_of(once), lane_of(once._replace(handler_url="", handler="f"))]
-
-    assert lanes == ["default||!", "default|f|!"]
-    assert [is_at_most_once(lane) for lane in (*lanes, "default", "default|f")] == [
-        *(True, True, False, False)
-    ]
+    assert traits_of(job) == traits
+    assert lane_of(job) == lane_of(plain)
+    assert is_at_most_once(traits) == (job.guarantee == "at_most_once")
+    assert is_chained(traits) == isinstance(job.schedule, FixedDelay)
 
 
 @pytest.mark.parametrize(
     ("lanes", "taken"),
     [
-        (Lanes(), {"a", "b", "o||!"}),
-        (Lanes(("a",)), {"a"}),
-        (Lanes((), frozenset({"f"})), {"a", "b", "a|f", "b|f", "o||!", "o|f|!"}),
-        (Lanes(("o",), frozenset({"f"})), {"o||!", "o|f|!"}),
-        (Lanes(("b",), frozenset({"f", "g"})), {"b", "b|f", "b|g"}),
+        (Lanes(), {"n|a|", "n|b|"}),
+        (Lanes(("a",)), {"n|a|"}),
+        (Lanes((), frozenset({"f"})), {"n|a|", "n|b|", "n|a|f", "n|b|f"}),
+        (Lanes(("b",), frozenset({"f", "g"})), {"n|b|", "n|b|f", "n|b|g"}),
         (Lanes(("c",), frozenset({"f"})), set()),
+        (Lanes(("n",), frozenset({"a"})), set()),
     ],
 )
 def test_a_worker_takes_the_lanes_of_its_queues_and_functions(lanes, taken):
-    some = ("a", "b", "a|f", "b|f", "b|g", "o||!", "o|f|!", "o|g|!")
+    some = ("n|a|", "n|b|", "n|a|f", "n|b|f", "n|b|g")
 
     assert {lane for lane in some if lanes.take(lane)} == taken

@@ -24,6 +24,7 @@ from onthedot.core.outcomes import (
     unrecordable,
 )
 from onthedot.core.states import Status
+from onthedot.core.traits import AT_MOST_ONCE
 from tests.support.builders import handling_of
 
 DUE = 1_772_452_800 * SECOND
@@ -32,7 +33,9 @@ MARK_BYTES = len(CUT_MARK.encode())
 
 
 def a_run(attempt: int = 1) -> LeasedRun:
-    return LeasedRun(33, occurrence(DUE), 4, "default", 5, DUE, DUE, attempt, 2, 17, None)
+    return LeasedRun(
+        33, occurrence(DUE), 4, "default|default|", 0, 5, DUE, DUE, attempt, 2, 17, None
+    )
 
 
 def a_handling(retries: int = 3, **fields: Any) -> ExecutionSpec:
@@ -149,7 +152,7 @@ def test_a_rescue_uses_up_no_attempt():
 
 def test_an_unknown_outcome_is_lost_where_one_start_was_promised_and_else_a_failure():
     unknown = Result(error="its runner process was killed by SIGKILL", unknown=True)
-    once = a_run()._replace(lane="default||!")
+    once = a_run()._replace(traits=AT_MOST_ONCE)
 
     lost = settle(once, a_handling(0), unknown, started=STARTED, now=NOW, jitter=0.0)
     failed = settled(unknown, retries=0)

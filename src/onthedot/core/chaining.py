@@ -11,7 +11,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from onthedot.core.instants import INSTANT_MAX, Instant
-from onthedot.core.model import NUMBER_BITS, Definition, Job, NewRun, lane_of, occurrence
+from onthedot.core.model import (
+    NUMBER_BITS,
+    Definition,
+    Job,
+    NewRun,
+    lane_of,
+    occurrence,
+    traits_of,
+)
 from onthedot.core.schedules import FixedDelay
 
 
@@ -27,6 +35,7 @@ class Chain(NamedTuple):
     run: int | None
     version: int
     lane: str
+    traits: int
     priority: int
     delay_us: int
     late_us: int | None
@@ -72,6 +81,7 @@ def first_chain(job: Job, after: Instant) -> Chain:
         run=None,
         version=job.version,
         lane=lane_of(definition),
+        traits=traits_of(definition),
         priority=definition.priority,
         delay_us=schedule.delay_us,
         late_us=late_us(definition),
@@ -98,8 +108,17 @@ def link_of(chain: Chain) -> NewRun | None:
     if chain.run is None or chain.due is None or chain.parked:
         return None
     expires = None if chain.late_us is None else chain.due + chain.late_us
-    where = (chain.job, chain.run, chain.version, chain.lane, chain.priority, chain.due, chain.due)
-    return NewRun(*where, None, expires)
+    return NewRun(
+        job=chain.job,
+        run=chain.run,
+        version=chain.version,
+        lane=chain.lane,
+        traits=chain.traits,
+        priority=chain.priority,
+        due=chain.due,
+        at=chain.due,
+        expires=expires,
+    )
 
 
 class Edited(NamedTuple):

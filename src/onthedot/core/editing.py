@@ -31,6 +31,7 @@ from onthedot.core.model import (
     lane_of,
     occurrence,
     timetable,
+    traits_of,
 )
 from onthedot.core.schedules import (
     Every,
@@ -208,6 +209,7 @@ def one_off(job: Job, cut: Instant) -> NewRun | None:
         occurrence(at),
         job.version,
         lane_of(definition),
+        traits_of(definition),
         definition.priority,
         at,
         at,

@@ -146,7 +146,8 @@ def _fire_once(plan: Plan, entry: Entry, rule: Rule, now: Instant) -> bool:
     if following is None or following <= plan.until:
         return False
     plan.nexts.append(following)
-    plan.runs.append(NewRun(job, occurrence(due), version, rule.lane, rule.priority, due, due))
+    lane, traits, priority = rule.lane, rule.traits, rule.priority
+    plan.runs.append(NewRun(job, occurrence(due), version, lane, traits, priority, due, due))
     return True
 
 
@@ -258,7 +259,10 @@ def _runs(entry: Entry, rule: Rule, dues: Sequence[tuple[Instant, Instant]]) -> 
     shift = NO_SHIFT if rule.shift is None else rule.shift
     for due, soonest in dues:
         at = max(soonest, due + shift.of(entry.job, due))
-        yield NewRun(entry.job, occurrence(due), entry.version, rule.lane, rule.priority, due, at)
+        number = occurrence(due)
+        yield NewRun(
+            *(entry.job, number, entry.version, rule.lane, rule.traits, rule.priority, due, at)
+        )
 
 
 def _before(schedule: Timetable, whole: Span, first_kept: Instant, kept: int) -> Span | None:

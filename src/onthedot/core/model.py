@@ -16,6 +16,7 @@ from onthedot.core.schedules import Once as Once  # noqa: PLC0414  (a noun of th
 from onthedot.core.schedules import Schedule as Recurring
 from onthedot.core.shifting import NO_SHIFT, Shift
 from onthedot.core.states import Status
+from onthedot.core.traits import AT_MOST_ONCE, FIXED_DELAY, is_at_most_once
 
 SHARDS = 16
 """Every job belongs to one shard, by its number; a shard is the unit in which schedulers share the
@@ -169,6 +170,7 @@ class Rule(NamedTuple):
 
     schedule: Timetable
     lane: str
+    traits: int
     priority: int
     catch_up: CatchUp
     catch_up_window_us: int
@@ -189,6 +191,7 @@ def rule_of(definition: Definition) -> Rule | None:
     return Rule(
         schedule,
         lane_of(definition),
+        traits_of(definition),
         definition.priority,
         definition.catch_up,
         definition.catch_up_window_us,
@@ -220,35 +223,29 @@ def allowed_of(definition: Definition) -> Allowed | None:
 
 
 LANE_MARK = "|"
-"""Between queue and function in the name of a lane; neither of them may contain it."""
-
-FIXED_DELAY_MARK = "|~"
-"""After the function in a lane whose runs may be links of a chain: who ends one looks for that."""
-
-AT_MOST_ONCE_MARK = "|!"
-"""The end of a lane whose runs are started at most once; no function is called so."""
+"""Between namespace, queue and function in the name of a lane; none of them may contain it."""
 
 
 def lane_of(definition: Definition) -> str:
-    """What decides which workers may take a run, and how: its queue; if it calls a Python function,
-    the function, since not every worker has it; whether the next one counts from its end; and
-    whether it may be started at most once. So a live run carries this without a column for it.
+    """What decides which workers may take a run: its namespace; its queue; and the Python function
+    that it calls, if any, since not every worker has it.
     """
-    lane, marks = definition.queue, ""
-    if isinstance(definition.schedule, FixedDelay):
-        marks += FIXED_DELAY_MARK
-    if definition.guarantee == "at_most_once":
-        marks += AT_MOST_ONCE_MARK
-    if definition.handler or marks:
-        lane += f"{LANE_MARK}{definition.handler}"
-    return lane + marks
+    return LANE_MARK.join((definition.namespace, definition.queue, definition.handler))
 
 
-def is_at_most_once(lane: str) -> bool:
-    """Whether a lease of this lane counts as the start: nobody may lease such a run ahead of its
-    instant, and nobody but its own node may say that it was not started.
-    """
-    return lane.endswith(AT_MOST_ONCE_MARK)
+def traits_of(definition: Definition) -> int:
+    """What whoever makes, leases or ends a run must know of its job's policies, as bits."""
+    traits = FIXED_DELAY if isinstance(definition.schedule, FixedDelay) else 0
+    return traits | (AT_MOST_ONCE if definition.guarantee == "at_most_once" else 0)
+
+
+def queue_of(lane: str) -> str:
+    return lane.split(LANE_MARK)[1]
+
+
+def calls_function(lane: str) -> bool:
+    """Whether the runs of this lane call a Python function, and not a URL."""
+    return not lane.endswith(LANE_MARK)
 
 
 class Lanes(NamedTuple):
@@ -260,8 +257,7 @@ class Lanes(NamedTuple):
     functions: frozenset[str] = frozenset()
 
     def take(self, lane: str) -> bool:
-        queue, _, rest = lane.partition(LANE_MARK)
-        function = rest.partition(LANE_MARK)[0]
+        _, queue, function = lane.split(LANE_MARK)
         return (not self.queues or queue in self.queues) and (
             not function or function in self.functions
         )
@@ -303,6 +299,7 @@ class NewRun(NamedTuple):
     run: int
     version: int
     lane: str
+    traits: int
     priority: int
     due: Instant
     at: Instant
@@ -319,6 +316,7 @@ class LeasedRun(NamedTuple):
     run: int
     version: int
     lane: str
+    traits: int
     priority: int
     due: Instant
     at: Instant
@@ -329,7 +327,7 @@ class LeasedRun(NamedTuple):
 
     @property
     def at_most_once(self) -> bool:
-        return is_at_most_once(self.lane)
+        return is_at_most_once(self.traits)
 
 
 @dataclass(frozen=True, slots=True)

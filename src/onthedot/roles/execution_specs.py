@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from onthedot.core.firing import VersionRef
-from onthedot.core.model import LANE_MARK, ExecutionSpec, LeasedRun, RunRef
+from onthedot.core.model import ExecutionSpec, LeasedRun, RunRef, calls_function
 from onthedot.roles.held_runs import ReadyRun, ref
 from onthedot.store.contract import Store
 
@@ -73,4 +73,4 @@ class ExecutionSpecs:
 
 def _may_have_left_something(run: LeasedRun) -> bool:
     """Only functions leave checkpoints, and none before its run was first held (fence 1)."""
-    return LANE_MARK in run.lane
+    return calls_function(run.lane)

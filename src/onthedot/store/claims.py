@@ -8,7 +8,8 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from onthedot.core.instants import Instant
-from onthedot.core.model import CALLBACKS, Cut, Entry, Lanes, LeasedRun, NewRun, is_at_most_once
+from onthedot.core.model import CALLBACKS, Cut, Entry, Lanes, LeasedRun, NewRun
+from onthedot.core.traits import is_at_most_once
 
 _COMING = attrgetter("at", "job", "run")
 
@@ -37,20 +38,20 @@ class Lessee(NamedTuple):
     own: int
     lanes: Lanes = CALLBACKS
 
-    def takes(self, lane: str) -> bool:
-        """Whether it may have runs of this lane ahead of their instant."""
-        return self.lanes.take(lane) and not is_at_most_once(lane)
+    def takes(self, lane: str, traits: int) -> bool:
+        """Whether it may have such runs ahead of their instant."""
+        return self.lanes.take(lane) and not is_at_most_once(traits)
 
     def share(self, runs: Sequence[NewRun]) -> tuple[list[NewRun], list[NewRun]]:
         """The node's own runs, the first to come, and the rest."""
-        lanes = {run.lane for run in runs}
-        wanted = {lane for lane in lanes if self.takes(lane)}
-        if self.own >= len(runs) and wanted == lanes:
+        kinds = {(run.lane, run.traits) for run in runs}
+        wanted = {kind for kind in kinds if self.takes(*kind)}
+        if self.own >= len(runs) and wanted == kinds:
             return list(runs), []
         mine: list[NewRun] = []
         rest: list[NewRun] = []
         for run in sorted(runs, key=_COMING):
-            takes = len(mine) < self.own and run.lane in wanted
+            takes = len(mine) < self.own and (run.lane, run.traits) in wanted
             (mine if takes else rest).append(run)
         return mine, rest
 

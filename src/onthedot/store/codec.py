@@ -149,6 +149,8 @@ def rule_text(rule: Rule) -> str:
         "catch_up": rule.catch_up,
         "catch_up_window_us": rule.catch_up_window_us,
     }
+    if rule.traits:
+        said["traits"] = rule.traits
     if allowed is not None:
         said["calendar"] = allowed_spec(allowed)
     if end is not None:
@@ -165,6 +167,7 @@ def rule_from(text: str) -> Rule:
     base, calendar = from_spec(values["schedule"]), values.pop("calendar", None)
     schedule = base if calendar is None else allowed_from(base, calendar)
     end = values.pop("end", None)
+    values.setdefault("traits", 0)
     values["schedule"] = schedule if end is None else Within(schedule, end=end)
     values["shift"] = Shift(*values["shift"]) if "shift" in values else None
     values["catching"] = CatchUpLimits(*values.get("catching", _UNSAID["catching"]))

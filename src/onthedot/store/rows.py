@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from onthedot.core.instants import Instant
-from onthedot.core.model import LANE_MARK, NUMBER_BITS, Job, Once, occurrence
+from onthedot.core.model import NUMBER_BITS, Job, Once, occurrence, queue_of
 from onthedot.core.notifying import Notice
 from onthedot.core.origin import NOT_MOVED, Origin, moved
 from onthedot.core.states import live_status
@@ -162,7 +162,7 @@ def depths_of(rows: Iterable[tuple[str, int, Instant]]) -> list[QueueDepth]:
     """How much waits in each queue: the lanes of a queue together."""
     found: dict[str, QueueDepth] = {}
     for lane, runs, oldest in rows:
-        queue = lane.partition(LANE_MARK)[0]
+        queue = queue_of(lane)
         before = found.get(queue, QueueDepth(queue, 0, oldest))
         found[queue] = QueueDepth(queue, before.runs + runs, min(before.oldest, oldest))
     return list(found.values())

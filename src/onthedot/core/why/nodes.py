@@ -40,7 +40,8 @@ def scheduler(facts: Facts, job: Job) -> Finding:
 def worker(facts: Facts, definition: Definition) -> Iterator[Finding]:
     queue = definition.queue
     workers = [node for node in facts.alive if node.takes(lane_of(definition))]
-    if not workers and any(node.takes(queue) for node in facts.alive):
+    anyones = lane_of(definition._replace(handler=""))
+    if not workers and any(node.takes(anyones) for node in facts.alive):
         found = f"no worker of queue '{queue}' has the function '{definition.handler}'"
         fix = "onthedot serve --roles worker --app module:app, with the app that declares it"
         yield Finding("worker", Severity.PROBLEM, found, fix)

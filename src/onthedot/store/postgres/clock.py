@@ -144,7 +144,7 @@ class PostgresClock:
         self._advance(source)
         if made < len(plan.runs):
             mine = await self._made(mine, lessee.node)
-        return [LeasedRun._make((*run[:7], 1, 0, 1, run.payload)) for run in mine]
+        return [LeasedRun._make((*run[:8], 1, 0, 1, run.payload)) for run in mine]
 
     async def _made(self, runs: Sequence[NewRun], node: int) -> list[NewRun]:
         """Those that were made: some instant had its fate already."""
@@ -211,7 +211,7 @@ def _firing(
     return (
         *(node, plan.until, sorted({row.shard for row in source.rows})),
         *([row[:3] for row in source.rows], known, numbers(nexts), numbers(kinds)),
-        *([lane for lane, _ in made.sorts], [priority for _, priority in made.sorts]),
+        *(map(list, zip(*made.sorts, strict=True)) if made.sorts else ((), (), ())),
         *(made.mine + made.rest, len(made.mine), FAR_US, NEAR_US),
     )
 
@@ -220,13 +220,13 @@ class _Runs:
     """The runs of a plan, as `fire` takes them.
 
     Nearly each is the only one of its entry, at its instant and of a first version, which never had
-    a rival for it: a number says it, which stands for a lane and a priority. `mine` and `rest` are
-    the others.
+    a rival for it: a number says it, which stands for a lane, traits and a priority. `mine` and
+    `rest` are the others.
     """
 
     def __init__(self) -> None:
         self.kinds: list[int] = []
-        self.sorts: dict[tuple[str, int], int] = {}
+        self.sorts: dict[tuple[str, int, int], int] = {}
         self.mine: list[NewRun] = []
         self.rest: list[NewRun] = []
 
@@ -239,10 +239,11 @@ class _Runs:
         for _, entry_due, entry_job, entry_version, _ in plan.taken:
             kind = 0
             while run is not None and run.job == entry_job and run.version == entry_version:
-                job, number, version, lane, priority, due, at, _, _ = run
+                job, number, version, lane, traits, priority, due, at, _, _ = run
                 is_mine = bool(mine) if owned is None else (job, number) in owned
                 if version == 1 and at == due == entry_due and not plan.cuts:
-                    kind = made.sorts.setdefault((lane, priority), len(made.sorts) + 1)
+                    sort = (lane, traits, priority)
+                    kind = made.sorts.setdefault(sort, len(made.sorts) + 1)
                     kind = kind if is_mine else -kind
                 else:
                     (made.mine if is_mine else made.rest).append(run)

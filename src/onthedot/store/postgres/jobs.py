@@ -23,6 +23,7 @@ from onthedot.core.model import (
     lane_of,
     rule_of,
     shard_of,
+    traits_of,
 )
 from onthedot.errors import KeyTaken, NotFound
 from onthedot.store.codec import definition_text, execution_spec_from
@@ -314,9 +315,10 @@ async def carry_out(
         return None
     rule = await rule_number(db, change.job.definition)
     await db.execute(SQL["jobs.update"], *_row(change.job, rule, change.entry is not None))
-    if lane_of(change.job.definition) != lane_of(old.definition):
+    lane, traits = lane_of(change.job.definition), traits_of(change.job.definition)
+    if (lane, traits) != (lane_of(old.definition), traits_of(old.definition)):
         for statement in ("jobs.move_live", "jobs.move_waiting"):
-            await db.execute(SQL[statement], number, lane_of(change.job.definition))
+            await db.execute(SQL[statement], number, lane, traits)
     await _place(db, change.job, change, rule)
     return change.job
 
@@ -372,7 +374,8 @@ async def _insert_waiting(db: Connection, run: NewRun) -> None:
 
 # In the order of the statements `jobs.insert` and `jobs.update`.
 _JOB_COLUMNS = (
-    *("id", "version", "namespace", "key", "name", "lane", "priority", "rule", "armed"),
+    *("id", "version", "namespace", "key", "name", "lane", "traits", "priority"),
+    *("rule", "armed"),
     *("definition", "payload", "anchor", "since", "skipping_from", "created_at", "updated_at"),
 )
 
@@ -386,6 +389,7 @@ def _row(job: Job, rule: int | None, armed: bool) -> tuple[Any, ...]:
         definition.key,
         definition.name,
         lane_of(definition),
+        traits_of(definition),
         definition.priority,
         rule,
         armed,

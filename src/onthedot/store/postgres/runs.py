@@ -93,8 +93,8 @@ class PostgresRuns:
             *(lessee.lanes.queues, sorted(lessee.lanes.functions)),
             self._database.memory.proof(lessee.node),
         )
-        leased = [LeasedRun(*row[:11]) for row in map(tuple, rows) if row[11]]
-        unowned = tuple(row[6] for row in rows if row[11] is False)  # None: it was missed
+        leased = [LeasedRun(*row[:12]) for row in map(tuple, rows) if row[12]]
+        unowned = tuple(row[7] for row in rows if row[12] is False)  # None: it was missed
         return Promoted(leased, len(rows), unowned)
 
     async def lease(self, node: int, lanes: Lanes, *, limit: int, now: Instant) -> list[LeasedRun]:

@@ -78,10 +78,10 @@ def _advance(db: sqlite3.Connection, limit: int, now: Instant) -> int:
         room = {"id": number, "limit": max(0, concurrency - live)}
         dues = db.execute(SQL[order], room).fetchall()
         for (due,) in dues:
-            version, lane, _ = current
+            version, lane, traits, _ = current
             run = free_number(db, job, now)
-            values = (job, run, version, lane, priority, due, now, 1, 0, 0, None, None, None)
-            db.execute(SQL["runs.insert_live"], values)
+            where = (job, run, version, lane, traits, priority, due, now)
+            db.execute(SQL["runs.insert_live"], (*where, 1, 0, 0, None, None, None))
             db.execute(SQL["backfills.made"], (run, job, due))
         made += len(dues)
         if not dues and not live:

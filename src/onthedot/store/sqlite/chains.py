@@ -37,7 +37,7 @@ def advance_chain(db: sqlite3.Connection, job: int, run: int, ended: Instant) ->
     link = link_of(chain)
     if link is None:
         return None
-    row = (*link[:7], 1, 0, 0, link.payload, link.expires)
+    row = (*link[:8], 1, 0, 0, link.payload, link.expires)
     db.execute(SQL["runs.insert_waiting"], row)
     return link.due
 

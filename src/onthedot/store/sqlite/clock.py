@@ -130,12 +130,12 @@ def _insert_runs(db: sqlite3.Connection, plan: Plan, lessee: Lessee) -> list[Lea
     ]
     mine, rest = lessee.share(made)
     for runs, fence, owner in ((mine, 1, lessee.node), (rest, 0, None)):
-        execute_many(db, SQL["runs.insert_claimed"], [run[:7] for run in runs], (fence, owner))
-    return [LeasedRun._make((*run[:7], 1, 0, 1, None)) for run in mine]
+        execute_many(db, SQL["runs.insert_claimed"], [run[:8] for run in runs], (fence, owner))
+    return [LeasedRun._make((*run[:8], 1, 0, 1, None)) for run in mine]
 
 
 def _row(run: NewRun, fence: int) -> tuple[object, ...]:
-    return (*run[:7], 1, 0, fence, run.payload, run.expires)
+    return (*run[:8], 1, 0, fence, run.payload, run.expires)
 
 
 def _rules(db: sqlite3.Connection, ids: Sequence[int]) -> dict[int, Rule]:

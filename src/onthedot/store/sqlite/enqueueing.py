@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from onthedot.core.instants import Instant
-from onthedot.core.model import NUMBER_MAX, Job, NewRun, created_run, lane_of
+from onthedot.core.model import NUMBER_MAX, Job, NewRun, created_run, lane_of, traits_of
 from onthedot.store.sqlite.jobs import get_job, insert_waiting, keep_answer, kept_answer
 from onthedot.store.sqlite.statements import SQL
 from onthedot.store.values import Created, EnqueueRequest, Receipt
@@ -33,12 +33,13 @@ def _make(db: sqlite3.Connection, job: Job, asked: EnqueueRequest, now: Instant)
     due, payload = asked
     number = free_number(db, job.id, now)
     run = NewRun(
-        *(job.id, number, job.version, lane_of(definition), definition.priority, due, due), payload
+        *(job.id, number, job.version, lane_of(definition), traits_of(definition)),
+        *(definition.priority, due, due, payload),
     )
     if due > now:
         insert_waiting(db, run)
     else:
-        db.execute(SQL["runs.insert_live"], (*run[:7], 1, 0, 0, payload, None, None))
+        db.execute(SQL["runs.insert_live"], (*run[:8], 1, 0, 0, payload, None, None))
     return number
 
 

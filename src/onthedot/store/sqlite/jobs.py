@@ -21,6 +21,7 @@ from onthedot.core.model import (
     lane_of,
     occurrence,
     rule_of,
+    traits_of,
 )
 from onthedot.core.states import Status
 from onthedot.errors import NotFound
@@ -239,10 +240,10 @@ def carry_out(db: sqlite3.Connection, old: Job, change: Change, now: Instant) ->
         return None
     rule = _rule_number(db, change.job.definition, {})
     db.execute(SQL["jobs.update"], _columns(change.job, change, rule))
-    lane = lane_of(change.job.definition)
-    if lane != lane_of(old.definition):
-        db.execute(SQL["jobs.move_live"], (job, lane))
-        db.execute(SQL["jobs.move_waiting"], (job, lane))
+    lane, traits = lane_of(change.job.definition), traits_of(change.job.definition)
+    if (lane, traits) != (lane_of(old.definition), traits_of(old.definition)):
+        db.execute(SQL["jobs.move_live"], (job, lane, traits))
+        db.execute(SQL["jobs.move_waiting"], (job, lane, traits))
     _place(db, change.job, change, rule)
     return change.job
 
@@ -288,7 +289,7 @@ def _place_run(db: sqlite3.Connection, job: Job, change: Change) -> None:
 
 
 def insert_waiting(db: sqlite3.Connection, run: NewRun) -> None:
-    row = (*run[:7], 1, 0, 0, run.payload, run.expires)
+    row = (*run[:8], 1, 0, 0, run.payload, run.expires)
     db.execute(SQL["runs.insert_waiting"], row)
 
 
@@ -332,6 +333,7 @@ def _columns(job: Job, change: Change, rule: int | None) -> dict[str, Any]:
         "key": definition.key,
         "name": definition.name,
         "lane": lane_of(definition),
+        "traits": traits_of(definition),
         "priority": definition.priority,
         "rule": rule,
         "armed": change.entry is not None,

@@ -12,12 +12,12 @@ from onthedot.core.model import (
     LeasedRun,
     Outcome,
     RunRef,
-    is_at_most_once,
     is_occurrence,
     shard_of,
 )
 from onthedot.core.notifying import FAILURES
 from onthedot.core.states import Status
+from onthedot.core.traits import is_at_most_once
 from onthedot.store.claims import Finished, Lessee, Promoted
 from onthedot.store.codec import RETRIED, STATUS_CODES, STATUS_OF_CODE
 from onthedot.store.refusals import no_such_run, run_over
@@ -42,6 +42,7 @@ class Waiting(NamedTuple):
     run: int
     version: int
     lane: str
+    traits: int
     priority: int
     due: Instant
     at: Instant
@@ -169,11 +170,11 @@ def _promote(
             # An edit must know that this instant is claimed, as it does of those in the clock.
             raise_horizon(db, [shard_of(row.job)], row.at)
         current = db.execute(SQL["runs.job_of"], (row.job,)).fetchone()
-        version, lane, _ = current or (row.version, row.lane, row.priority)
-        takes = len(leased) < lessee.own and lessee.takes(lane)
+        version, lane, traits, _ = current or row[2:6]
+        takes = len(leased) < lessee.own and lessee.takes(lane, traits)
         owner = lessee.node if takes else None
         run = LeasedRun._make(row[:-1])._replace(
-            version=version, lane=lane, fence=row.fence + (owner is not None)
+            version=version, lane=lane, traits=traits, fence=row.fence + (owner is not None)
         )
         db.execute(SQL["runs.insert_live"], (*run, None, owner))
         if owner is None:
@@ -306,7 +307,7 @@ def _cancelled_if_requested(db: sqlite3.Connection, outcome: Outcome, node: int)
 
 
 def _history_row(outcome: Outcome, row: tuple[object, ...], node: int) -> tuple[object, ...]:
-    version, _, _, due, rescues, _ = row
+    version, _, _, _, due, rescues, _ = row
     status = RETRIED if outcome.retry_at is not None else STATUS_CODES[outcome.status]
     return (
         *(outcome.job, outcome.run, outcome.attempt, outcome.fence, version, status, due),
@@ -316,18 +317,18 @@ def _history_row(outcome: Outcome, row: tuple[object, ...], node: int) -> tuple[
 
 
 def _wait_for_retry(db: sqlite3.Connection, outcome: Outcome, row: tuple[object, ...]) -> None:
-    version, lane, priority, due, rescues, payload = row
+    version, lane, traits, priority, due, rescues, payload = row
     db.execute(
         SQL["runs.insert_waiting"],
         (
-            *(outcome.job, outcome.run, version, lane, priority, due, outcome.retry_at),
+            *(outcome.job, outcome.run, version, lane, traits, priority, due, outcome.retry_at),
             *(outcome.attempt + 1, rescues, outcome.fence + 1, payload, None),
         ),
     )
 
 
 def _keep_dead_letter(db: sqlite3.Connection, outcome: Outcome, row: tuple[object, ...]) -> None:
-    version, _, _, due, _, payload = row
+    version, _, _, _, due, _, payload = row
     db.execute(
         SQL["runs.insert_dead_letter"],
         (
@@ -354,8 +355,8 @@ def _rescue(db: sqlite3.Connection, limit: int, now: Instant) -> Rescued:
     for (node,) in db.execute(SQL["nodes.unsettled"]).fetchall():
         bounds = {"node": node, "limit": limit - rescued}
         rows = db.execute(SQL["runs.of_node"], bounds).fetchall()
-        for lane, *row in rows:
-            if is_at_most_once(lane):
+        for traits, *row in rows:
+            if is_at_most_once(traits):
                 lose(db, HeldRun._make(row), now)
                 lost += 1
             else:

@@ -1,8 +1,3 @@
--- Whether a run of this lane may be the link of a chain, that is: its job has a fixed delay.
-create or replace function is_chained(lane text) returns boolean language sql immutable parallel safe as $$
-  select split_part(lane, '|', 3) = '~'
-$$;
-
 -- Runs have ended, for good. Of those that are links of chains, the next ones are made; returns when the
 -- first of these is due. The caller has ended the link's row, so he has the lock that comes before the
 -- chain's. Whoever waits here for an edit finds the chain as that has left it, or no longer at this link.
@@ -26,8 +21,8 @@ begin
     end if;
     update chain set run = due_ << 10, turns = c.turns - (c.turns > 0)::integer where job = c.job;
     if due_ is not null and not c.parked then
-      insert into waiting (job, run, version, lane, priority, due, at, attempt, rescues, fence, expires)
-      values (c.job, due_ << 10, c.version, c.lane, c.priority, due_, due_, 1, 0, 0, due_ + c.late);
+      insert into waiting (job, run, version, lane, traits, priority, due, at, attempt, rescues, fence, expires)
+      values (c.job, due_ << 10, c.version, c.lane, c.traits, c.priority, due_, due_, 1, 0, 0, due_ + c.late);
       soonest := least(soonest, due_);
     end if;
   end loop;
@@ -37,7 +32,7 @@ end $$;
 -- Where the chain of a job stands, locked for an edit, and where its link is: waiting and unclaimed, or
 -- live. The link is locked before the chain, as by those who end it.
 create or replace function lock_chain(job_ bigint) returns table (
-  job bigint, run bigint, version integer, lane text, priority smallint, delay bigint, late bigint,
+  job bigint, run bigint, version integer, lane text, traits smallint, priority smallint, delay bigint, late bigint,
   ends bigint, turns integer, parked boolean, waiting boolean, live boolean
 ) language plpgsql as $$
 #variable_conflict use_column
@@ -66,7 +61,7 @@ begin
   with late as (
     select job, run, fence, version, due, rescues
     from waiting
-    where (job % 16)::smallint = shard_ and expires < now_ and attempt = 1 and is_chained(lane)
+    where (job % 16)::smallint = shard_ and expires < now_ and attempt = 1 and is_chained(traits)
     order by at
     limit limit_
     for update skip locked

@@ -8,7 +8,7 @@ create or replace function enqueue_many(
 set jit = off set enable_seqscan = off as $$
 declare n integer := 1 + (pg_current_xact_id()::text::bigint % 1023)::integer; first bigint; last bigint; j record;
 begin
-  select version, lane, priority into j from job where id = job_ for key share;
+  select version, lane, traits, priority into j from job where id = job_ for key share;
   if not found then return null; end if;
   for i in 1 .. 100000 loop
     first := (from_ << 10) | n;
@@ -17,13 +17,13 @@ begin
       and not exists (select from run where job = job_ and run between first and last and run & 1023 = n)
       and not exists (select from waiting where job = job_ and run between first and last and run & 1023 = n) then
       begin
-        insert into run (job, run, version, lane, priority, due, at, attempt, rescues, fence, payload)
-        select job_, first + ((place - 1) << 10), j.version, j.lane, j.priority, due, due, 1, 0, 0, payload
+        insert into run (job, run, version, lane, traits, priority, due, at, attempt, rescues, fence, payload)
+        select job_, first + ((place - 1) << 10), j.version, j.lane, j.traits, j.priority, due, due, 1, 0, 0, payload
         from unnest(dues_, payloads_) with ordinality as asked(due, payload, place)
         where due <= now_;
         if now_ < any (dues_) then
-          insert into waiting (job, run, version, lane, priority, due, at, attempt, rescues, fence, payload)
-          select job_, first + ((place - 1) << 10), j.version, j.lane, j.priority, due, due, 1, 0, 0, payload
+          insert into waiting (job, run, version, lane, traits, priority, due, at, attempt, rescues, fence, payload)
+          select job_, first + ((place - 1) << 10), j.version, j.lane, j.traits, j.priority, due, due, 1, 0, 0, payload
           from unnest(dues_, payloads_) with ordinality as asked(due, payload, place)
           where due > now_;
         end if;

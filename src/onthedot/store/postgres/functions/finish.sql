@@ -41,7 +41,7 @@ begin
   tids := lock_held(node_, outcomes_);
   select exists (select from signal where node = node_) into cancel_requests;
   with held as materialized (
-    select g.*, run.version, run.lane, run.priority, run.due, run.rescues, run.payload,
+    select g.*, run.version, run.lane, run.traits, run.priority, run.due, run.rescues, run.payload,
       case when cancel_requests then (select s.reason from signal s where s.node = node_ and s.job = g.job and s.run = g.run) end as cancel_request
     from rows from (unnest(tids), unnest(outcomes_))
       as g(tid, job, run, attempt, fence, status, started, finished, error, output, reason, retry)
@@ -64,8 +64,8 @@ begin
       case when retry is not null and again is null then cancel_request else reason end
     from settled
   ), once_more as (
-    insert into waiting (job, run, version, lane, priority, due, at, attempt, rescues, fence, payload)
-    select job, run, version, lane, priority, due, again, attempt + 1, rescues, fence + 1, payload
+    insert into waiting (job, run, version, lane, traits, priority, due, at, attempt, rescues, fence, payload)
+    select job, run, version, lane, traits, priority, due, again, attempt + 1, rescues, fence + 1, payload
     from settled
     where again is not null
   ), buried as (
@@ -78,7 +78,7 @@ begin
   )
   select count(*), min(again),
     array_agg((job, run, fence)::run_ref) filter (where status in ('failed', 'lost') and retry is null),
-    array_agg((job, run, finished)::run_end) filter (where again is null and is_chained(lane))
+    array_agg((job, run, finished)::run_end) filter (where again is null and is_chained(traits))
   into accepted, retry_at, failures, links
   from settled;
   if failures is not null then

@@ -21,11 +21,11 @@ declare n integer;
 begin
   -- An instant of one schedule may have been one of another schedule of the same job: whoever came
   -- first accounts for it.
-  insert into run (job, run, version, lane, priority, due, at, attempt, rescues, fence, owner)
-  select x.job, x.run, version, lane, priority, due, at, 1, 0, (place <= own)::integer,
+  insert into run (job, run, version, lane, traits, priority, due, at, attempt, rescues, fence, owner)
+  select x.job, x.run, version, lane, traits, priority, due, at, 1, 0, (place <= own)::integer,
     case when place <= own then node_ end
   from unnest(others_) with ordinality
-    as x(job, run, version, lane, priority, due, at, payload, expires, place)
+    as x(job, run, version, lane, traits, priority, due, at, payload, expires, place)
   where not exists (select from history h where h.job = x.job and h.run = x.run)
     and not exists (select from waiting w where w.job = x.job and w.run = x.run)
     -- The conflict alone does not see a run that is being ended: it waits for the end, then there is
@@ -40,11 +40,11 @@ end $$;
 -- yet; known_cuts: how many cuts the plan knew of among them, those of a deleted job counted twice, since
 -- a delete changes the cuts that are there. For each entry of those rows, in order: nexts_, the instant
 -- at which it goes back into the clock (0: it does not), and kinds_, the run that it makes at its own
--- instant: its lane and priority by number, negative if it is anybody's (0: none). others_: runs that
+-- instant: its lane, traits and priority by number, negative if it is anybody's (0: none). others_: runs that
 -- cannot be said so, the first `own` of them leased to the node. Returns how many runs were made.
 create or replace function fire(
   node_ bigint, until_ bigint, shards_ smallint[], rows_ clock_row[], known_cuts integer,
-  nexts_ bigint[], kinds_ smallint[], lanes_ text[], priorities_ smallint[],
+  nexts_ bigint[], kinds_ smallint[], lanes_ text[], traits_ smallint[], priorities_ smallint[],
   others_ new_run[], own integer, far_us bigint, near_us bigint
 ) returns integer language plpgsql
 set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
@@ -81,8 +81,8 @@ begin
     select s, (next - 1) / near_us, array_agg(j), array_agg(v), array_agg(next), array_agg(r)
     from entries where not is_far and next > 0 group by s, (next - 1) / near_us
   ), into_run as (
-    insert into run (job, run, version, lane, priority, due, at, attempt, rescues, fence, owner)
-    select j, d << 10, v, lanes_[abs(kind)], priorities_[abs(kind)], d, d, 1, 0, (kind > 0)::integer,
+    insert into run (job, run, version, lane, traits, priority, due, at, attempt, rescues, fence, owner)
+    select j, d << 10, v, lanes_[abs(kind)], traits_[abs(kind)], priorities_[abs(kind)], d, d, 1, 0, (kind > 0)::integer,
       case when kind > 0 then node_ end
     from entries where kind <> 0
   )

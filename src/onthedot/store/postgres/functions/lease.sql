@@ -5,7 +5,7 @@
 -- then computed for more than ten seconds, and held up whoever wanted to end those runs.
 create or replace function lease(node_ bigint, queues_ text[], functions_ text[], limit_ integer, now_ bigint)
 returns table (
-  job bigint, run bigint, version integer, lane text, priority smallint, due bigint, at bigint,
+  job bigint, run bigint, version integer, lane text, traits smallint, priority smallint, due bigint, at bigint,
   attempt integer, rescues integer, fence integer, payload text
 ) language plpgsql set jit = off set enable_seqscan = off set enable_sort = off as $$
 #variable_conflict use_column
@@ -49,12 +49,13 @@ begin
     update run r
     set owner = node_, fence = r.fence + 1, started = null,
       version = coalesce((select j.version from job j where j.id = r.job), r.version),
-      lane = coalesce((select j.lane from job j where j.id = r.job), r.lane)
+      lane = coalesce((select j.lane from job j where j.id = r.job), r.lane),
+      traits = coalesce((select j.traits from job j where j.id = r.job), r.traits)
     from locked l
     where r.ctid = l.tid
-    returning r.job, r.run, r.version, r.lane, r.priority, r.due, r.at, r.attempt, r.rescues, r.fence, r.payload, l.rank
+    returning r.job, r.run, r.version, r.lane, r.traits, r.priority, r.due, r.at, r.attempt, r.rescues, r.fence, r.payload, l.rank
   )
-  select t.job, t.run, t.version, t.lane, t.priority, t.due, t.at, t.attempt, t.rescues, t.fence, t.payload
+  select t.job, t.run, t.version, t.lane, t.traits, t.priority, t.due, t.at, t.attempt, t.rescues, t.fence, t.payload
   from taken t
   order by t.rank, t.job, t.run;
 end $$;

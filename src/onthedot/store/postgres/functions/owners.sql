@@ -10,7 +10,7 @@ begin
       select r.ctid as tid, r.*,
         format('node %s died: whether it started this run, and how that ended, is unknown', r.owner) as words
       from run r
-      where r.ctid = any(tids) and is_at_most_once(r.lane)
+      where r.ctid = any(tids) and is_at_most_once(r.traits)
     ), past as (
       insert into history (job, run, attempt, fence, version, status, due, started, finished, node, rescues, error, reason)
       select job, run, attempt, fence, version, 6, due, started, now_, owner, rescues, words, 'node died' from unknown
@@ -23,7 +23,7 @@ begin
       delete from run where ctid = any(array(select u.tid from unknown u))
     )
     select count(*), array_agg((job, run, fence)::run_ref),
-      array_agg((job, run, now_)::run_end) filter (where is_chained(lane))
+      array_agg((job, run, now_)::run_end) filter (where is_chained(traits))
     into lost, refs, links
     from unknown;
     if lost > 0 then
@@ -46,7 +46,7 @@ begin
   ), gone as (
     delete from run where ctid = any(array(select a.tid from asked a))
   )
-  select array_agg((job, run, now_)::run_end) filter (where is_chained(lane)) into links from asked;
+  select array_agg((job, run, now_)::run_end) filter (where is_chained(traits)) into links from asked;
   if links is not null then
     perform advance_chain(links);
   end if;

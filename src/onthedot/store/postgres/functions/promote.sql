@@ -7,7 +7,7 @@ begin
   -- An edit must know that the instant of a one-off is claimed, as it does of those in the clock.
   -- The shard is locked before the rows: an edit does it in this order too.
   for s, latest, has_late in
-    select (w.job % 16)::smallint, max(w.at), bool_or(w.expires < now_ and is_chained(w.lane)) from waiting w
+    select (w.job % 16)::smallint, max(w.at), bool_or(w.expires < now_ and is_chained(w.traits)) from waiting w
     where w.at <= until_ and w.attempt = 1 and w.run % 1024 = 0 and (w.job % 16)::smallint = any(shards_)
     group by 1 order by 1
   loop
@@ -24,7 +24,7 @@ create or replace function promote(
   queues_ text[], functions_ text[]
 )
 returns table (
-  job bigint, run bigint, version integer, lane text, priority smallint, due bigint, at bigint,
+  job bigint, run bigint, version integer, lane text, traits smallint, priority smallint, due bigint, at bigint,
   attempt integer, rescues integer, fence integer, payload text, is_mine boolean
 ) language plpgsql as $$
 #variable_conflict use_column
@@ -48,29 +48,30 @@ begin
     where attempt = 1 and expires < now_
   ), ready as materialized (
     select c.*, coalesce(j.version, c.version) as current, coalesce(j.lane, c.lane) as current_lane,
+      coalesce(j.traits, c.traits) as current_traits,
       w.wanted and row_number() over (partition by w.wanted order by c.at, c.job, c.run) <= own as mine
     from coming c
     left join job j on j.id = c.job
     cross join lateral (
       -- A lease of what is started at most once counts as its start: not before its instant.
       select is_taken_by(coalesce(j.lane, c.lane), queues_, functions_)
-        and not is_at_most_once(coalesce(j.lane, c.lane)) as wanted
+        and not is_at_most_once(coalesce(j.traits, c.traits)) as wanted
     ) w
     where not (c.attempt = 1 and coalesce(c.expires < now_, false))
       and not (c.attempt = 1 and c.run % 1024 = 0 and (
         exists (select from run r where r.job = c.job and r.run = c.run)
         or exists (select from history h where h.job = c.job and h.run = c.run)))
   ), live as (
-    insert into run (job, run, version, lane, priority, due, at, attempt, rescues, fence, payload, owner)
-    select job, run, current, current_lane, priority, due, at, attempt, rescues, fence + mine::integer, payload,
+    insert into run (job, run, version, lane, traits, priority, due, at, attempt, rescues, fence, payload, owner)
+    select job, run, current, current_lane, current_traits, priority, due, at, attempt, rescues, fence + mine::integer, payload,
       case when mine then node_ end
     from ready
   )
-  select r.job, r.run, r.current, r.current_lane, r.priority, r.due, r.at, r.attempt, r.rescues,
+  select r.job, r.run, r.current, r.current_lane, r.current_traits, r.priority, r.due, r.at, r.attempt, r.rescues,
     r.fence + r.mine::integer, r.payload, r.mine
   from ready r
   union all
-  select c.job, c.run, c.version, c.lane, c.priority, c.due, c.at, c.attempt, c.rescues, c.fence, c.payload, null
+  select c.job, c.run, c.version, c.lane, c.traits, c.priority, c.due, c.at, c.attempt, c.rescues, c.fence, c.payload, null
   from coming c
   where not exists (select from ready r where r.job = c.job and r.run = c.run)
   order by 7, 1, 2;

@@ -15,13 +15,13 @@ begin
       as g(job, run, attempt, fence, started, finished)
     where run.job = any(array[g.job]) and run.run between g.run and g.run and run.owner = node_
       and run.fence = g.fence and run.attempt = g.attempt
-    returning g.*, run.version, run.due, run.rescues, run.lane
+    returning g.*, run.version, run.due, run.rescues, run.traits
   ), past as (
     insert into history (job, run, attempt, fence, version, status, due, started, finished, node, rescues)
     select job, run, attempt, fence, version, 1, due, started, finished, node_, rescues
     from gone
   )
-  select count(*), array_agg((job, run, finished)::run_end) filter (where is_chained(lane))
+  select count(*), array_agg((job, run, finished)::run_end) filter (where is_chained(traits))
   into accepted, links
   from gone;
   if links is not null then

@@ -13,11 +13,7 @@ create table onthedot_functions (
 
 -- pruned_before: of what was over before it, nothing can be told for certain any more.
 -- epoch: part of the numbers that are given out from its beginning on (`begin_epoch`).
-create table installation (
-  id text not null,
-  pruned_before bigint not null default 0,
-  epoch bigint not null default 0
-);
+create table installation (id text not null, pruned_before bigint not null default 0, epoch bigint not null default 0);
 
 -- Each time that the database was found to have gone back in time, or `onthedot db restored` said so. What
 -- was written after `since` and up to `until` is lost: it may have happened all the same, and may happen again.
@@ -34,8 +30,8 @@ create table went_back (
 create type clock_entry as (shard smallint, due bigint, job bigint, version integer, rule bigint);
 create type clock_row as (shard smallint, slot bigint, id bigint);
 create type new_run as (
-  job bigint, run bigint, version integer, lane text, priority smallint, due bigint, at bigint,
-  payload text, expires bigint
+  job bigint, run bigint, version integer, lane text, traits smallint, priority smallint,
+  due bigint, at bigint, payload text, expires bigint
 );
 create type outcome as (
   job bigint, run bigint, attempt integer, fence integer, status text, started bigint, finished bigint,
@@ -51,11 +47,7 @@ create type run_note as (
 
 -- horizon: the instant up to which the shard was claimed. split_until: far slots before it have been
 -- split into near ones. A low fillfactor keeps every update on its page, without index entries.
-create table shard (
-  id smallint primary key,
-  horizon bigint not null,
-  split_until bigint not null
-) with (fillfactor = 10);
+create table shard (id smallint primary key, horizon bigint not null, split_until bigint not null) with (fillfactor = 10);
 
 -- A spec may have a calendar in it, which is longer than a btree takes: so the hash is unique.
 create table rule (
@@ -71,6 +63,7 @@ create table job (
   key text,
   name text not null,
   lane text not null,
+  traits smallint not null,
   priority smallint not null,
   rule bigint,
   armed boolean not null,
@@ -102,16 +95,20 @@ create index job_version_ended on job_version (ended_at);
 
 -- Calendars as they are now; what a version of a job follows is a part of its definition.
 create table calendar (
-  name text primary key,
+  namespace text not null default 'default',
+  name text not null,
   version integer not null,
   rules text not null,
   created_at bigint not null,
-  updated_at bigint not null
+  updated_at bigint not null,
+  primary key (namespace, name)
 );
 
 -- Which version of which calendar the current version of a job follows.
-create table calendar_use (job bigint primary key, calendar text not null, version integer not null);
-create index calendar_use_of on calendar_use (calendar, version, job);
+create table calendar_use (
+  job bigint primary key, namespace text not null default 'default', calendar text not null, version integer not null
+);
+create index calendar_use_of on calendar_use (namespace, calendar, version, job);
 
 -- The clock, as a timing wheel of two levels. One row is up to a thousand entries of one slot of one
 -- shard: near slots are half a second wide, far ones a minute. storage external: compressing
@@ -144,10 +141,7 @@ alter table far
   alter column dues set storage external, alter column rules set storage external;
 
 create table cut (
-  job bigint not null,
-  version integer not null,
-  cut bigint not null,
-  deleted boolean not null,
+  job bigint not null, version integer not null, cut bigint not null, deleted boolean not null,
   primary key (job, version)
 );
 
@@ -157,6 +151,7 @@ create table chain (
   run bigint,
   version integer not null,
   lane text not null,
+  traits smallint not null,
   priority smallint not null,
   delay bigint not null,
   late bigint,
@@ -180,6 +175,7 @@ create table run (
   run bigint not null,
   version integer not null,
   lane text not null,
+  traits smallint not null,
   priority smallint not null,
   due bigint not null,
   at bigint not null,
@@ -200,6 +196,7 @@ create table waiting (
   run bigint not null,
   version integer not null,
   lane text not null,
+  traits smallint not null,
   priority smallint not null,
   due bigint not null,
   at bigint not null,
@@ -354,10 +351,12 @@ create table zone_move (
 );
 
 create table idempotency (
-  key text primary key,
+  namespace text not null default 'default',
+  key text not null,
   fingerprint text not null,
   answer text not null,
-  used_at bigint not null
+  used_at bigint not null,
+  primary key (namespace, key)
 );
 create index idempotency_used on idempotency (used_at);
 
@@ -385,14 +384,13 @@ create table node (
 ) with (fillfactor = 20);
 
 -- Jobs that the code of an app has declared; gone_at: since when it does so no longer.
-create table declared (job bigint primary key, app text not null, gone_at bigint);
-create index declared_app on declared (app);
+create table declared (
+  job bigint primary key, namespace text not null default 'default', app text not null, gone_at bigint
+);
+create index declared_app on declared (namespace, app);
 create index declared_gone on declared (job) where gone_at is not null;
 
 create table signal (
-  node bigint not null,
-  job bigint not null,
-  run bigint not null,
-  reason text not null,
+  node bigint not null, job bigint not null, run bigint not null, reason text not null,
   primary key (node, job, run)
 );

@@ -28,12 +28,12 @@ join cut on cut.job = x.job and cut.version = x.version
 
 -- name: clock.fire
 select fire(
-  proven($1, $14::bigint[]), $2, $3, $4, $5, $6::text::bigint[], $7::text::smallint[], $8, $9, $10, $11, $12, $13
+  proven($1, $15::bigint[]), $2, $3, $4, $5, $6::text::bigint[], $7::text::smallint[], $8, $9, $10, $11, $12, $13, $14
 )
 
 -- name: clock.insert_waiting
-insert into waiting (job, run, version, lane, priority, due, at, attempt, rescues, fence)
-select job, run, version, lane, priority, due, at, 1, 0, 0
+insert into waiting (job, run, version, lane, traits, priority, due, at, attempt, rescues, fence)
+select job, run, version, lane, traits, priority, due, at, 1, 0, 0
 from unnest($1::new_run[]) as x
 where not exists (select from history h where h.job = x.job and h.run = x.run)
   and not exists (select from run r where r.job = x.job and r.run = x.run)

@@ -17,15 +17,16 @@ for update
 select exists (select from waiting where job = $1 and run = $2 and attempt = 1)
 
 -- name: jobs.insert
-insert into job (id, version, namespace, key, name, lane, priority, rule, armed, definition, payload,
+insert into job (id, version, namespace, key, name, lane, traits, priority, rule, armed, definition, payload,
   anchor, since, skipping_from, created_at, updated_at)
 overriding system value
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
 
 -- name: jobs.update
 update job
-set version = $2, namespace = $3, key = $4, name = $5, lane = $6, priority = $7, rule = $8, armed = $9,
-  definition = $10, payload = $11, anchor = $12, since = $13, skipping_from = $14, created_at = $15, updated_at = $16
+set version = $2, namespace = $3, key = $4, name = $5, lane = $6, traits = $7, priority = $8,
+  rule = $9, armed = $10, definition = $11, payload = $12, anchor = $13, since = $14, skipping_from = $15,
+  created_at = $16, updated_at = $17
 where id = $1
 
 -- name: jobs.delete
@@ -56,12 +57,12 @@ where w.attempt = 1
 -- name: jobs.move_live
 -- why: what nobody has leased yet takes the current version when it is, so it stands in its lane
 update run
-set lane = $2
+set lane = $2, traits = $3
 where job = $1 and owner is null
 
 -- name: jobs.move_waiting
 update waiting
-set lane = $2
+set lane = $2, traits = $3
 where job = $1
 
 -- name: jobs.keyed
@@ -105,17 +106,17 @@ cross join lateral (
 -- why: it waits for a request with the same key that is under way, and then finds its answer
 insert into idempotency (key, fingerprint, answer, used_at)
 values ($1, $2, '', $3)
-on conflict (key) do nothing
+on conflict (namespace, key) do nothing
 
 -- name: jobs.keep_answer
 update idempotency
 set answer = $2
-where key = $1
+where namespace = 'default' and key = $1
 
 -- name: jobs.kept_answer
 select fingerprint, answer
 from idempotency
-where key = $1
+where namespace = 'default' and key = $1
 
 -- name: jobs.forget_aside
 delete from aside
@@ -156,12 +157,12 @@ where declared.app <> excluded.app or declared.gone_at is not null
 -- name: jobs.undeclare
 update declared
 set gone_at = $3
-where app = $1 and gone_at is null and job <> all($2::bigint[])
+where namespace = 'default' and app = $1 and gone_at is null and job <> all($2::bigint[])
 
 -- name: jobs.forget_declared
 -- why: deleted jobs leave their rows behind; only the next declaration would ever look at them
 delete from declared
-where app = $1
+where namespace = 'default' and app = $1
   and not exists (select from job where id = declared.job)
 
 -- name: jobs.gone_of
@@ -169,7 +170,7 @@ select j.id, j.version, j.definition, j.payload, j.anchor, j.since, j.skipping_f
   (select run >> 10 from chain where chain.job = j.id)
 from declared d
 join job j on j.id = d.job
-where d.app = $1 and d.gone_at is not null
+where d.namespace = 'default' and d.app = $1 and d.gone_at is not null
 order by j.id desc
 
 -- name: jobs.undeclared

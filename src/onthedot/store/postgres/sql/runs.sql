@@ -9,8 +9,8 @@ from job
 where id = $1
 
 -- name: runs.insert_waiting
-insert into waiting (job, run, version, lane, priority, due, at, attempt, rescues, fence, payload, expires)
-values ($1, $2, $3, $4, $5, $6, $7, 1, 0, 0, $8, $9)
+insert into waiting (job, run, version, lane, traits, priority, due, at, attempt, rescues, fence, payload, expires)
+values ($1, $2, $3, $4, $5, $6, $7, $8, 1, 0, 0, $9, $10)
 
 -- name: runs.is_taken
 select exists (select from run where job = $1 and run = $2)
@@ -22,11 +22,11 @@ delete from waiting
 where job = $1 and run = $2
 
 -- name: runs.promote
-select job, run, version, lane, priority, due, at, attempt, rescues, fence, payload, is_mine
+select job, run, version, lane, traits, priority, due, at, attempt, rescues, fence, payload, is_mine
 from promote($1, $2, proven($3, $9::bigint[]), $4, $5, $6, $7, $8)
 
 -- name: runs.lease
-select job, run, version, lane, priority, due, at, attempt, rescues, fence, payload
+select job, run, version, lane, traits, priority, due, at, attempt, rescues, fence, payload
 from lease(proven($1, $6::bigint[]), $2, $3, $4, $5)
 
 -- name: runs.require_alive

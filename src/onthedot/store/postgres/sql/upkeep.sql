@@ -50,7 +50,7 @@ where (job, version) in (
 
 -- name: upkeep.old_keys
 delete from idempotency
-where key in (select key from idempotency where used_at < $1 order by used_at limit $2)
+where (namespace, key) in (select namespace, key from idempotency where used_at < $1 order by used_at limit $2)
 
 -- name: upkeep.old_nodes
 delete from node

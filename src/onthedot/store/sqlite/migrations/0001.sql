@@ -35,6 +35,7 @@ create table job (
   key text,
   name text not null,
   lane text not null,
+  traits integer not null,
   priority integer not null,
   rule integer,
   armed integer not null,
@@ -67,16 +68,20 @@ create index job_version_ended on job_version (ended_at);
 
 -- Calendars as they are now; what a version of a job follows is a part of its definition.
 create table calendar (
-  name text primary key,
+  namespace text not null default 'default',
+  name text not null,
   version integer not null,
   rules text not null,
   created_at integer not null,
-  updated_at integer not null
+  updated_at integer not null,
+  primary key (namespace, name)
 ) strict, without rowid;
 
 -- Which version of which calendar the current version of a job follows.
-create table calendar_use (job integer primary key, calendar text not null, version integer not null) strict;
-create index calendar_use_of on calendar_use (calendar, version, job);
+create table calendar_use (
+  job integer primary key, namespace text not null default 'default', calendar text not null, version integer not null
+) strict;
+create index calendar_use_of on calendar_use (namespace, calendar, version, job);
 
 -- The clock: one entry for each active version of a recurring job.
 create table clock (
@@ -90,10 +95,7 @@ create table clock (
 
 -- Versions that have ended while their entry is still in the clock; deleted with that entry.
 create table cut (
-  job integer not null,
-  version integer not null,
-  cut integer not null,
-  deleted integer not null,
+  job integer not null, version integer not null, cut integer not null, deleted integer not null,
   primary key (job, version)
 ) strict, without rowid;
 
@@ -105,6 +107,7 @@ create table chain (
   run integer,
   version integer not null,
   lane text not null,
+  traits integer not null,
   priority integer not null,
   delay integer not null,
   late integer,
@@ -130,6 +133,7 @@ create table run (
   run integer not null,
   version integer not null,
   lane text not null,
+  traits integer not null,
   priority integer not null,
   due integer not null,
   at integer not null,
@@ -151,6 +155,7 @@ create table waiting (
   run integer not null,
   version integer not null,
   lane text not null,
+  traits integer not null,
   priority integer not null,
   due integer not null,
   at integer not null,
@@ -311,10 +316,12 @@ create table zone_move (
 
 -- Answers kept for 24 hours under the caller's Idempotency-Key.
 create table idempotency (
-  key text primary key,
+  namespace text not null default 'default',
+  key text not null,
   fingerprint text not null,
   answer text not null,
-  used_at integer not null
+  used_at integer not null,
+  primary key (namespace, key)
 ) strict, without rowid;
 create index idempotency_used on idempotency (used_at);
 
@@ -342,16 +349,15 @@ create table node (
 ) strict;
 
 -- Jobs that the code of an app has declared; gone_at: since when it does so no longer.
-create table declared (job integer primary key, app text not null, gone_at integer) strict;
-create index declared_app on declared (app);
+create table declared (
+  job integer primary key, namespace text not null default 'default', app text not null, gone_at integer
+) strict;
+create index declared_app on declared (namespace, app);
 create index declared_gone on declared (job) where gone_at is not null;
 
 -- Wishes for runs that a node holds.
 create table signal (
-  node integer not null,
-  job integer not null,
-  run integer not null,
-  reason text not null,
+  node integer not null, job integer not null, run integer not null, reason text not null,
   primary key (node, job, run)
 ) strict, without rowid;
 

@@ -1,40 +1,40 @@
 -- name: calendars.insert
 insert into calendar (name, version, rules, created_at, updated_at)
 values (:name, 1, :rules, :now, :now)
-on conflict (name) do nothing
+on conflict (namespace, name) do nothing
 
 -- name: calendars.lock
 select version, rules
 from calendar
-where name = ?
+where namespace = 'default' and name = ?
 
 -- name: calendars.keep
 select version
 from calendar
-where name = ?
+where namespace = 'default' and name = ?
 
 -- name: calendars.update
 update calendar
 set version = :version, rules = :rules, updated_at = :now
-where name = :name
+where namespace = 'default' and name = :name
 
 -- name: calendars.delete
 delete from calendar
-where name = ?
+where namespace = 'default' and name = ?
 
 -- name: calendars.get
 select c.name, c.version, c.rules, c.created_at, c.updated_at,
-  (select count(*) from calendar_use u where u.calendar = c.name),
-  (select count(*) from calendar_use u where u.calendar = c.name and u.version < c.version)
+  (select count(*) from calendar_use u where u.namespace = c.namespace and u.calendar = c.name),
+  (select count(*) from calendar_use u where u.namespace = c.namespace and u.calendar = c.name and u.version < c.version)
 from calendar c
-where c.name = ?
+where c.namespace = 'default' and c.name = ?
 
 -- name: calendars.page
 select c.name, c.version, c.rules, c.created_at, c.updated_at,
-  (select count(*) from calendar_use u where u.calendar = c.name),
-  (select count(*) from calendar_use u where u.calendar = c.name and u.version < c.version)
+  (select count(*) from calendar_use u where u.namespace = c.namespace and u.calendar = c.name),
+  (select count(*) from calendar_use u where u.namespace = c.namespace and u.calendar = c.name and u.version < c.version)
 from calendar c
-where c.name > :after
+where c.namespace = 'default' and c.name > :after
 order by c.name
 limit :limit
 
@@ -43,14 +43,14 @@ select j.id, j.version, j.definition, j.payload, j.anchor, j.since, j.skipping_f
   (select run >> 10 from chain where chain.job = j.id)
 from calendar_use u
 join job j on j.id = u.job
-where u.calendar = :name
+where u.namespace = 'default' and u.calendar = :name
 order by j.id
 limit :limit
 
 -- name: calendars.behind
 select u.job, c.name, c.version, c.rules
 from calendar c
-join calendar_use u on u.calendar = c.name and u.version < c.version
+join calendar_use u on u.namespace = c.namespace and u.calendar = c.name and u.version < c.version
 order by u.job
 limit ?
 

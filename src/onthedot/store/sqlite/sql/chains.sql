@@ -1,11 +1,11 @@
 -- name: chains.get
-select job, run, version, lane, priority, delay, late, ends, turns, parked
+select job, run, version, lane, traits, priority, delay, late, ends, turns, parked
 from chain
 where job = ?
 
 -- name: chains.put
-insert or replace into chain (job, run, version, lane, priority, delay, late, ends, turns, parked)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+insert or replace into chain (job, run, version, lane, traits, priority, delay, late, ends, turns, parked)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: chains.drop
 delete from chain

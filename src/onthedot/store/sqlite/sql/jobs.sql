@@ -1,7 +1,7 @@
 -- name: jobs.insert
-insert into job (version, namespace, key, name, lane, priority, rule, armed, definition, payload,
+insert into job (version, namespace, key, name, lane, traits, priority, rule, armed, definition, payload,
   anchor, since, skipping_from, created_at, updated_at)
-values (1, :namespace, :key, :name, :lane, :priority, :rule, :armed, :definition, :payload,
+values (1, :namespace, :key, :name, :lane, :traits, :priority, :rule, :armed, :definition, :payload,
   :anchor, :since, :skipping_from, :created_at, :updated_at)
 
 -- name: jobs.next_number
@@ -10,7 +10,7 @@ select coalesce((select seq from sqlite_sequence where name = 'job'), 0) + 1
 
 -- name: jobs.update
 update job
-set version = :version, namespace = :namespace, key = :key, name = :name, lane = :lane, priority = :priority, rule = :rule,
+set version = :version, namespace = :namespace, key = :key, name = :name, lane = :lane, traits = :traits, priority = :priority, rule = :rule,
   armed = :armed, definition = :definition, payload = :payload, anchor = :anchor, since = :since,
   skipping_from = :skipping_from, updated_at = :updated_at
 where id = :id
@@ -56,12 +56,12 @@ where s.id = :shard
 -- name: jobs.move_live
 -- why: what nobody has leased yet takes the current version when it is, so it stands in its lane
 update run
-set lane = ?2
+set lane = ?2, traits = ?3
 where job = ?1 and owner is null
 
 -- name: jobs.move_waiting
 update waiting
-set lane = ?2
+set lane = ?2, traits = ?3
 where job = ?1
 
 -- name: jobs.keyed
@@ -98,7 +98,7 @@ where job = ? and version = ?
 -- name: jobs.kept_answer
 select fingerprint, answer
 from idempotency
-where key = ?
+where namespace = 'default' and key = ?
 
 -- name: jobs.keep_answer
 insert into idempotency (key, fingerprint, answer, used_at)
@@ -135,13 +135,13 @@ where app <> excluded.app or gone_at is not null
 -- name: jobs.undeclare
 update declared
 set gone_at = :now
-where app = :app and gone_at is null
+where namespace = 'default' and app = :app and gone_at is null
   and job not in (select value from json_each(:jobs))
 
 -- name: jobs.forget_declared
 -- why: deleted jobs leave their rows behind; only the next declaration would ever look at them
 delete from declared
-where app = :app
+where namespace = 'default' and app = :app
   and not exists (select 1 from job where id = declared.job)
 
 -- name: jobs.gone_of
@@ -149,7 +149,7 @@ select j.id, j.version, j.definition, j.payload, j.anchor, j.since, j.skipping_f
   (select run >> 10 from chain where chain.job = j.id)
 from declared d
 join job j on j.id = d.job
-where d.app = ? and d.gone_at is not null
+where d.namespace = 'default' and d.app = ? and d.gone_at is not null
 order by j.id desc
 
 -- name: jobs.undeclared

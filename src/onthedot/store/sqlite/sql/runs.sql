@@ -1,18 +1,18 @@
 -- name: runs.insert_live
-insert into run (job, run, version, lane, priority, due, at, attempt, rescues, fence, payload, expires, owner)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+insert into run (job, run, version, lane, traits, priority, due, at, attempt, rescues, fence, payload, expires, owner)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: runs.insert_claimed
 -- why: many rows at once, as clock.move. Occurrences have the payload of their job, and do not expire
-insert or fail into run (job, run, version, lane, priority, due, at, attempt, rescues, fence, owner)
+insert or fail into run (job, run, version, lane, traits, priority, due, at, attempt, rescues, fence, owner)
 with given (fence, owner) as (select ?, ?),
-x (job, run, version, lane, priority, due, at) as (values (?, ?, ?, ?, ?, ?, ?))
-select job, run, version, lane, priority, due, at, 1, 0, (select fence from given), (select owner from given)
+x (job, run, version, lane, traits, priority, due, at) as (values (?, ?, ?, ?, ?, ?, ?, ?))
+select job, run, version, lane, traits, priority, due, at, 1, 0, (select fence from given), (select owner from given)
 from x
 
 -- name: runs.insert_waiting
-insert into waiting (job, run, version, lane, priority, due, at, attempt, rescues, fence, payload, expires)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+insert into waiting (job, run, version, lane, traits, priority, due, at, attempt, rescues, fence, payload, expires)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: runs.is_taken
 -- why: a number is the identity of a run for ever, wherever the run is
@@ -31,12 +31,12 @@ from (
 )
 
 -- name: runs.job_of
-select version, lane, priority
+select version, lane, traits, priority
 from job
 where id = ?
 
 -- name: runs.coming
-select job, run, version, lane, priority, due, at, attempt, rescues, fence, payload, expires
+select job, run, version, lane, traits, priority, due, at, attempt, rescues, fence, payload, expires
 from waiting
 where job % 16 = :shard and at <= :until
 order by at, job, run
@@ -75,9 +75,10 @@ limit :limit
 update run
 set owner = :node, fence = fence + 1, started = null,
   version = coalesce((select version from job where id = :job), version),
-  lane = coalesce((select lane from job where id = :job), lane)
+  lane = coalesce((select lane from job where id = :job), lane),
+  traits = coalesce((select traits from job where id = :job), traits)
 where job = :job and run = :run and owner is null
-returning job, run, version, lane, priority, due, at, attempt, rescues, fence, payload
+returning job, run, version, lane, traits, priority, due, at, attempt, rescues, fence, payload
 
 -- name: runs.started
 update run
@@ -88,7 +89,7 @@ where job = ? and run = ? and owner = ? and fence = ? and started is null
 -- why: deleting under the fence and attempt is the check; a late writer deletes nothing
 delete from run
 where job = :job and run = :run and owner = :node and fence = :fence and attempt = :attempt
-returning version, lane, priority, due, rescues, payload
+returning version, lane, traits, priority, due, rescues, payload
 
 -- name: runs.finish_plainly
 -- why: together with the delete below the same check, for successes by the thousand, many at once as
@@ -168,7 +169,7 @@ from run
 where job = :job and run = :run
 
 -- name: runs.of_node
-select lane, job, run, version, attempt, rescues, fence, due, owner
+select traits, job, run, version, attempt, rescues, fence, due, owner
 from run
 where owner = :node
 limit :limit

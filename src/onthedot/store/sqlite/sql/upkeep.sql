@@ -43,7 +43,7 @@ where (job, version) in (
 
 -- name: upkeep.old_keys
 delete from idempotency
-where key in (select key from idempotency where used_at < :before order by used_at limit :limit)
+where (namespace, key) in (select namespace, key from idempotency where used_at < :before order by used_at limit :limit)
 
 -- name: upkeep.old_nodes
 delete from node
