@@ -16,6 +16,7 @@
   python3 dev.py bench peers ARGS  others beside ours, on the same PostgreSQL; --help tells
   python3 dev.py bench ARGS...     onthedot bench: throughput, lateness, scale, …
   python3 dev.py stranger          install into a clean environment and do what the README says
+  python3 dev.py fields            write what is made from the fields of a job: types, reference
   python3 dev.py lint              set up, then check style, types and import directions
 
 Setting up again takes no time: it installs only when pyproject.toml or the lock has changed.
@@ -49,10 +50,11 @@ LONG = {"crash": "30", "cron": "20000"}
 LONG_TEXTS = "1000000"
 COMMANDS = (
     *("setup", "demo", "test", "proof", "crash", "hostile", "chaos", "cron", "simulate", "bench"),
-    *("stranger", "lint"),
+    *("stranger", "fields", "lint"),
 )
 MODULES = {
     "chaos": "tests.crash.chaos",
+    "fields": "tests.tidy.generated",
     "simulate": "tests.simulation",
     "stranger": "tests.stranger",
 }
@@ -76,7 +78,7 @@ def main(arguments: Sequence[str]) -> int:
     if command in LONG and (len(rest) > 1 or not all(each.isdigit() for each in rest)):
         got, example = " ".join(rest), f"python3 dev.py {command} {LONG[command]}"
         fail(2, f"'{command}' takes one number, got: {got}", example)
-    if rest and command in ("setup", "proof", "hostile", "stranger", "lint"):
+    if rest and command in ("setup", "proof", "hostile", "stranger", "fields", "lint"):
         fail(2, f"'{command}' takes no arguments, got: {' '.join(rest)}", "leave them out")
     if command == "demo":
         setup("serve")

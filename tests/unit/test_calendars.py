@@ -28,7 +28,8 @@ from onthedot.core.zoning import zone_in
 from onthedot.errors import Invalid, InvalidCalendar, TooCostly
 from onthedot.store.codec import definition_from, definition_text, rule_from, rule_text
 from onthedot.store.zones import zone_of_rule
-from onthedot.wire.windows import WindowFields, windowed
+from onthedot.wire import PreviewIn
+from onthedot.wire.windows import windowed
 from tests.support.builders import a_definition
 
 FAR = "2199-01-01T00:00:00Z"
@@ -263,7 +264,7 @@ def test_a_fixed_delay_follows_no_calendar() -> None:
     named = NamedCalendar("business", 1, a_calendar(**BUSINESS))
 
     with pytest.raises(Invalid, match="fixed delay has none") as refused:
-        windowed(fixed, WindowFields(calendar="business"), named)
+        windowed(fixed, PreviewIn(calendar="business"), named)
 
     assert refused.value.field == "calendar"
 

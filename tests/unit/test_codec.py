@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onthedot.core.instants import DAY, INSTANT_MAX, SECOND
-from onthedot.core.model import Backoff, Definition, Once, Rule
+from onthedot.core.model import Backoff, CatchUpLimits, Definition, Once, Rule
 from onthedot.core.schedules import Cron, Every, Repeat, Step
+from onthedot.core.shifting import Shift
 from onthedot.core.states import Status, is_over
 from onthedot.store.codec import (
     _UNSAID,
@@ -163,6 +164,15 @@ def test_what_a_text_leaves_unsaid_has_one_meaning_for_ever():
         overlap="allow",
         tags=(),
         paused=False,
+        on_failure_url="",
+        start_at=None,
+        end_at=None,
+        max_runs=None,
+        last_at=None,
+        shift=Shift(spread_us=0, jitter_us=0),
+        catching=CatchUpLimits(age_us=None, most=1_000, rate=50),
+        calendar=None,
+        calendar_roll="skip",
     )
 
 

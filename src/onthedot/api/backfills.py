@@ -25,7 +25,7 @@ from onthedot.wire.backfills import (
     BackfillPlanned,
     backfill_options_of,
 )
-from onthedot.wire.jobs import instant_text
+from onthedot.wire.converting import instant_text
 
 SHOWN_MAX: Final = 100
 

@@ -16,7 +16,7 @@ from onthedot.core.instants import HOUR, MILLISECOND, Instant, format_instant
 from onthedot.ids import job_id, run_id
 from onthedot.store.values import NodeView, Overview, RunView
 from onthedot.wire import LatenessOut, OverviewOut, OverviewRun, UpcomingOut
-from onthedot.wire.jobs import instant_text
+from onthedot.wire.converting import instant_text
 
 LIMIT: Final = 50
 DEAD_SHOWN_US: Final = HOUR

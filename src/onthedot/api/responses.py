@@ -13,7 +13,7 @@ from onthedot.ids import job_id, run_id
 from onthedot.store.notes import LogRow
 from onthedot.store.values import AttemptView, RunStory, RunView
 from onthedot.wire import AttemptOut, LineOut, ProgressOut, RunDetail, RunOut
-from onthedot.wire.jobs import instant_text
+from onthedot.wire.converting import instant_text
 
 
 def answer(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from itertools import zip_longest
 from typing import Any
 
@@ -10,26 +9,18 @@ import click
 
 from onthedot.cli import output
 from onthedot.cli.client import connect, find_job, path_of
-from onthedot.cli.job import add, request_of, show_job
+from onthedot.cli.fields import field_options, request_of
+from onthedot.cli.job import show_job
+from onthedot.cli.values import remote
+from onthedot.core.fields import Where
 from onthedot.errors import WrongUse
 
 
-def _fields() -> list[click.Parameter]:
-    """The options of `job add`. None is needed, and what is left out stays as it is."""
-    found: list[click.Parameter] = []
-    for param in add.params:
-        if isinstance(param, click.Option):
-            option = copy(param)
-            option.required = False
-            option.help = (option.help or "").partition("  [default")[0]
-            found.append(option)
-    return found
-
-
-@click.command("edit", params=_fields())
+@click.command("edit")
 @click.argument("job")
-@click.option("--name", help="Another name.")
+@field_options(Where.EDIT)
 @click.option("--dry-run", is_flag=True, help="Only show old against new.")
+@remote
 def edit(job: str, server: str | None, as_json: bool, dry_run: bool, **fields: Any) -> None:
     """Change what is given of a job; the rest stays. Every edit is a new version.
 

@@ -8,22 +8,13 @@ import click
 
 from onthedot.cli import output
 from onthedot.cli.client import ApiClient, connect, find_job, path_of
-from onthedot.cli.values import clock_rules, duration, instant, payload, remote, windows
+from onthedot.cli.fields import field_options, request_of
+from onthedot.cli.values import instant, remote
 from onthedot.cli.watch import rows_max, watching
 from onthedot.cli.watch import show as show_again
 from onthedot.clock import SystemClock
 from onthedot.core.durations import format_duration, parse_duration
-from onthedot.errors import WrongUse
-
-SCHEDULES = {
-    "schedule": "--schedule",
-    "cronExpr": "--cron",
-    "every": "--every",
-    "fixedDelay": "--fixed-delay",
-    "runAt": "--at",
-    "delay": "--delay",
-}
-
+from onthedot.core.fields import Where
 
 _WINDOW = {"starts at": "startAt", "ends at": "endAt", "last run": "lastRunAt"}
 
@@ -36,71 +27,13 @@ def job_group() -> None:
     """
 
 
-# The options are named after the fields of the API, so that what was given is the request.
 @job_group.command("add")
 @click.argument("name")
-@click.option("--url", "handlerUrl", required=True, help="Where to POST when the job is due.")
-@click.option("--schedule", metavar="TEXT", help="Any schedule, such as 'every weekday at 9am'.")
-@click.option("--cron", "cronExpr", help="Cron expression, five to seven fields.")
-@click.option(
-    "--every",
-    callback=duration,
-    metavar="DURATION",
-    help="Interval: seconds, or ISO 8601 such as PT15M.",
-)
-@click.option(
-    "--fixed-delay",
-    "fixedDelay",
-    callback=duration,
-    metavar="DURATION",
-    help="So long after the end of the last run.",
-)
-@click.option(
-    "--at",
-    "runAt",
-    callback=instant,
-    metavar="INSTANT",
-    help="One instant, such as 2027-01-31T09:30:00Z.",
-)
-@click.option("--delay", callback=duration, metavar="DURATION", help="Once, so long from now.")
-@click.option("--timezone", help="IANA name, for --cron.  [default: UTC]")
-@clock_rules
-@click.option(
-    "--payload", callback=payload, metavar="JSON|@FILE", help="Body of the callback.  [default: {}]"
-)
-@click.option("--retries", type=int, help="Attempts after the first.  [default: 3]")
-@click.option(
-    "--timeout", callback=duration, metavar="DURATION", help="For one attempt.  [default: 60 s]"
-)
-@click.option("--queue", help="Queue of its runs.  [default: default]")
-@click.option("--priority", type=int, help="0 to 9, 9 first.  [default: 5]")
-@click.option("--key", help="Your own id for the job, unique.")
-@click.option("--tag", "tags", multiple=True, help="May be given several times.")
-@click.option(
-    "--catch-up",
-    "catchUp",
-    type=click.Choice(["latest", "all", "none"]),
-    help="What to do about occurrences missed while no server ran.  [default: latest]",
-)
-@click.option(
-    "--catch-up-max-age",
-    "catchUpMaxAge",
-    callback=duration,
-    metavar="DURATION",
-    help="What is older is never caught up.",
-)
-@windows
-@click.option("--on-failure", "onFailure", metavar="URL", help="Who is told of failed runs.")
-@click.option(
-    "--guarantee",
-    type=click.Choice(["at_least_once", "at_most_once", "exactly_once"]),
-    help="Whether a run may be started again when its outcome is unknown.  "
-    "[default: at_least_once]",
-)
-@click.option("--paused", is_flag=True, default=None, help="Do not start it yet.")
+@field_options(Where.CREATE, besides=["name"])
 @remote
 def add(server: str | None, as_json: bool, **fields: Any) -> None:
-    """Make a job that calls URL when it is due; without a schedule, only when triggered.
+    """Make a job that calls a URL or a function when it is due; without a schedule, only when
+    triggered.
 
     \b
     Examples:
@@ -215,9 +148,7 @@ def delete(job: str, server: str | None, as_json: bool) -> None:
 
 @job_group.command("trigger")
 @click.argument("job")
-@click.option("--payload", callback=payload, metavar="JSON|@FILE", help="Instead of the job's own.")
-@click.option("--at", "runAt", callback=instant, metavar="INSTANT", help="Run at this instant.")
-@click.option("--delay", callback=duration, metavar="DURATION", help="Run so long from now.")
+@field_options(Where.TRIGGER)
 @click.option("--wait", is_flag=True, help="Follow the run until it is over; exit 1 if it failed.")
 @remote
 def trigger(job: str, server: str | None, as_json: bool, wait: bool, **fields: Any) -> int:
@@ -275,21 +206,6 @@ def backfill(job: str, server: str | None, as_json: bool, **fields: Any) -> None
     output.note(f"{count} instants {done}" if count else "nothing is missing there")
 
 
-def request_of(fields: dict[str, Any]) -> dict[str, Any]:
-    """The body of a request: what was given, under the names of the API."""
-    given = [option for name, option in SCHEDULES.items() if fields.get(name) is not None]
-    if len(given) > 1:
-        raise WrongUse(f"{' and '.join(given)} cannot be used together", hint="Keep one of them.")
-    body = {name: value for name, value in fields.items() if value not in (None, ())}
-    if "payload" in body:
-        (body["payload"],) = body["payload"]
-    if "onFailure" in body:
-        body["onFailure"] = {"url": body["onFailure"]}
-    if "tags" in body:
-        body["tags"] = list(body["tags"])
-    return body
-
-
 def _set_paused(client: ApiClient, job: str, *, paused: bool, as_json: bool) -> None:
     answer = client.patch(path_of("jobs", find_job(client, job)), {"paused": paused})
     if as_json:
@@ -335,11 +251,6 @@ def show_job(job: dict[str, Any], *, as_json: bool) -> None:
         ("version", f"{job.get('version')}, {output.moment(job.get('updatedAt'))}"),
     ]
     output.card(pairs)
-
-
-def _calendar(job: dict[str, Any]) -> list[tuple[str, str]]:
-    name = job.get("calendar")
-    return [("calendar", f"{name}, {job.get('calendarRoll')}")] if name else []
 
 
 def _schedule(job: dict[str, Any]) -> str:

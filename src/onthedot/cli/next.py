@@ -11,8 +11,9 @@ import click
 from onthedot.cli import output
 from onthedot.cli.calendar import rules_in
 from onthedot.cli.client import connect, path_of
-from onthedot.cli.values import clock_rules, instant, windows
+from onthedot.cli.fields import field_options
 from onthedot.clock import SystemClock
+from onthedot.core.fields import Where, declared
 from onthedot.core.instants import Instant, format_instant, parse_instant
 from onthedot.core.limiting import limited
 
@@ -30,23 +31,16 @@ _NOTES = {
     "last": "the last one",
     "fixedDelay": "each further one is counted from the end of the run before it",
 }
-_WINDOW = ("calendar", "startAt", "endAt", "maxRuns", "jitter", "spread")
+_ARGUMENTS = {each.name for each in declared(Where.PREVIEW) if each.schedule} | {"count"}
+_FROM_NOW = ("timezone", "dstGap", "dstOverlap", "calendarRoll", "job", "after")
+"""What the instants themselves show; with any other field there are marks, too."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @click.command("next", short_help="Show when a schedule is due.")
 @click.argument("schedule")
-@click.option("--timezone", default="UTC", show_default=True, help="IANA name of the time zone.")
-@clock_rules
-@windows
+@field_options(Where.PREVIEW, besides=_ARGUMENTS)
 @click.option("--server", metavar="URL", help="Where the calendar is, if it is no file.")
-@click.option("--job", help="Key or name of the job, from which H takes its values.")
-@click.option(
-    "--after",
-    callback=instant,
-    metavar="INSTANT",
-    help="Strictly after this instant.  [default: now]",
-)
 @click.option(
     "--count",
     type=click.IntRange(1, COUNT_MAX),
@@ -76,10 +70,11 @@ def next_command(schedule: str, count: int, explain: bool, as_json: bool, **opti
     from onthedot.core.schedules import explain as sentence
     from onthedot.core.schedules import normal_form
 
-    now, timezone = SystemClock().now(), str(options["timezone"])
+    options["timezone"] = timezone = options["timezone"] or "UTC"
+    now, server = SystemClock().now(), options.pop("server")
     start = now if options["after"] is None else parse_instant(options["after"], field="--after")
     found = _read(schedule, options, start)
-    dues = _coming(found, options, start, count)
+    dues = _coming(found, options, start, count, server)
     if as_json:
         texts = [format_instant(due.at) for due in dues]
         said: dict[str, Any] = {
@@ -87,7 +82,7 @@ def next_command(schedule: str, count: int, explain: bool, as_json: bool, **opti
             "normalised": normal_form(found),
             "instants": texts,
         }
-        if any(options[name] is not None for name in _WINDOW):
+        if any(value is not None for name, value in options.items() if name not in _FROM_NOW):
             said["coming"] = [_shown(due) for due in dues]
         output.data_json(said if explain else texts)
         return
@@ -122,22 +117,25 @@ def _read(schedule: str, options: dict[str, Any], start: Instant) -> Schedule | 
 
 
 def _coming(
-    schedule: Schedule | Once | FixedDelay, options: dict[str, Any], start: Instant, count: int
+    schedule: Schedule | Once | FixedDelay,
+    options: dict[str, Any],
+    start: Instant,
+    count: int,
+    server: str | None,
 ) -> list[PreviewedOccurrence]:
     """Under the calendar and within the window that the options say."""
-    import msgspec
-
     from onthedot.core.editing import anchor_of
     from onthedot.core.model import Definition, timetable
     from onthedot.core.schedules import coming
+    from onthedot.wire.converting import with_given
     from onthedot.wire.previews import window_marks
-    from onthedot.wire.windows import WindowFields, windowed
+    from onthedot.wire.shapes import PreviewIn
+    from onthedot.wire.windows import windowed
 
-    names = {each.encode_name: each.name for each in msgspec.structs.fields(WindowFields)}
-    said = {names[key]: value for key, value in options.items() if key in names}
-    given = WindowFields(**{name: value for name, value in said.items() if value is not None})
-    blank = Definition(name="", schedule=schedule, timezone=options["timezone"])
-    definition = windowed(blank, given, _calendar(options))
+    said = {each.name: options.get(each.wire_name) for each in declared(Where.PREVIEW)}
+    given = PreviewIn(**{name: value for name, value in said.items() if value is not None})
+    blank = with_given(Definition(name="", schedule=schedule), given)
+    definition = windowed(blank, given, _calendar(options["calendar"], server))
     anchor = anchor_of(definition, start)
     definition = limited(definition, anchor, start)
     dues = coming(timetable(definition) or schedule, start, count, anchor=anchor)
@@ -146,18 +144,17 @@ def _coming(
     ]
 
 
-def _calendar(options: dict[str, Any]) -> NamedCalendar | None:
+def _calendar(name: str | None, server: str | None) -> NamedCalendar | None:
     from onthedot.core.model import NamedCalendar
     from onthedot.wire.calendars import CalendarIn, calendar_of
     from onthedot.wire.reading import read
 
-    name = options["calendar"]
     if name is None:
         return None
     if name.startswith("@"):
         rules = rules_in(name[1:], "--calendar")
     else:
-        found = connect(options["server"]).get(path_of("calendars", name))
+        found = connect(server).get(path_of("calendars", name))
         rules = {kind: found[kind] for kind in ("exclude", "require")}
     return NamedCalendar(name, 1, calendar_of(read(json.dumps(rules).encode(), CalendarIn)))
 

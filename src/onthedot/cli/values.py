@@ -58,66 +58,6 @@ def payload(_ctx: click.Context, param: click.Parameter, value: str | None) -> t
     return (found,)
 
 
-def clock_rules(command: F) -> F:
-    """What a schedule does when the clocks change, under the names of the API."""
-    command = click.option(
-        "--dst-overlap",
-        "dstOverlap",
-        type=click.Choice(["first", "second", "both"]),
-        help="When a time comes twice.  [default: first, or both if minute or hour begins with *]",
-    )(command)
-    return click.option(
-        "--dst-gap",
-        "dstGap",
-        type=click.Choice(["after", "before", "skip"]),
-        help="When a time is left out.  [default: after, or skip if minute or hour begins with *]",
-    )(command)
-
-
-def windows(command: F) -> F:
-    """From when to when and on which days a schedule holds, and how exactly it is followed."""
-    for option in reversed(
-        (
-            click.option(
-                "--start-at",
-                "startAt",
-                callback=instant,
-                metavar="INSTANT",
-                help="Nothing is due before it.",
-            ),
-            click.option(
-                "--end-at",
-                "endAt",
-                callback=instant,
-                metavar="INSTANT",
-                help="Nothing is due after it.",
-            ),
-            click.option("--max-runs", "maxRuns", type=int, help="Over after so many occurrences."),
-            click.option(
-                "--jitter",
-                callback=duration,
-                metavar="DURATION",
-                help="Each occurrence starts up to so much later.",
-            ),
-            click.option(
-                "--spread",
-                callback=duration,
-                metavar="DURATION",
-                help="The job starts up to so much later, always by the same offset.",
-            ),
-            click.option("--calendar", metavar="NAME", help="Due only when it allows it."),
-            click.option(
-                "--calendar-roll",
-                "calendarRoll",
-                type=click.Choice(["skip", "next", "previous"]),
-                help="Where to what it does not allow moves, by days.  [default: skip]",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
-
-
 def remote(command: F) -> F:
     """The options of every command that calls a server and gives data."""
     command = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")(

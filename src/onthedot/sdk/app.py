@@ -9,7 +9,18 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Se
 from contextlib import AbstractAsyncContextManager, contextmanager
 from datetime import datetime, timedelta
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, get_type_hints, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    Literal,
+    ParamSpec,
+    TypeVar,
+    Unpack,
+    cast,
+    get_type_hints,
+    overload,
+)
 
 import msgspec
 
@@ -18,8 +29,9 @@ from onthedot.sdk import enqueueing
 from onthedot.sdk.background import BACKGROUND
 from onthedot.sdk.client import Client, JobsClient
 from onthedot.sdk.context import Context
-from onthedot.sdk.isolation import isolation_of
+from onthedot.sdk.isolation import Isolation, isolation_of
 from onthedot.sdk.spelling import said, spelled
+from onthedot.wire.shapes import CodeKeywords
 
 if TYPE_CHECKING:
     from onthedot.sdk.embedding import Embedded
@@ -85,10 +97,23 @@ class App:
     def job(self, function: Callable[P, R], /) -> Function[P, R]: ...
     @overload
     def job(
-        self, /, *, name: str | None = None, **fields: Any
+        self,
+        /,
+        *,
+        name: str | None = None,
+        isolation: Literal["process"] | None = None,
+        memory_limit: str | int | None = None,
+        **fields: Unpack[CodeKeywords],
     ) -> Callable[[Callable[P, R]], Function[P, R]]: ...
     def job(
-        self, function: Callable[P, R] | None = None, /, *, name: str | None = None, **fields: Any
+        self,
+        function: Callable[P, R] | None = None,
+        /,
+        *,
+        name: str | None = None,
+        isolation: Literal["process"] | None = None,
+        memory_limit: str | int | None = None,
+        **fields: Unpack[CodeKeywords],
     ) -> Function[P, R] | Callable[[Callable[P, R]], Function[P, R]]:
         """Make a job of a function. `fields` are those of a job in the API, in Python's spelling:
         `cron`, `every`, `fixed_delay`, `schedule`, `timezone`, `queue`, `priority` and so on.
@@ -97,7 +122,8 @@ class App:
 
         def declared(function: Callable[P, R]) -> Function[P, R]:
             own_name = f"{function.__module__}.{function.__qualname__}"
-            made = Function(self, function, name or own_name, fields)
+            process = isolation_of(isolation, memory_limit)
+            made = Function(self, function, name or own_name, fields, process)
             if made.name in self.functions:
                 raise Invalid(
                     f"two functions are called '{made.name}'",
@@ -114,15 +140,18 @@ class Function(Generic[P, R]):
     """A function that is a job. Calling it calls the function, here and now."""
 
     def __init__(
-        self, app: App, function: Callable[P, R], name: str, fields: Mapping[str, Any]
+        self,
+        app: App,
+        function: Callable[P, R],
+        name: str,
+        fields: CodeKeywords,
+        isolation: Isolation | None,
     ) -> None:
         self.name = name
         self.module = function.__module__
         self.app = app
-        self.fields = dict(fields)
-        self.isolation = isolation_of(
-            self.fields.pop("isolation", None), self.fields.pop("memory_limit", None)
-        )
+        self.fields = fields
+        self.isolation = isolation
         self.is_coroutine = inspect.iscoroutinefunction(function)
         self._function = function
         self._arguments, self._wants_context = _arguments_of(function)
@@ -206,10 +235,12 @@ class Function(Generic[P, R]):
 
     def declaration(self) -> dict[str, Any]:
         """The job, as the API takes it."""
-        fields = spelled(self.fields)
-        if isinstance(fields.get("onFailure"), str):
-            fields["onFailure"] = {"url": fields["onFailure"]}
-        return {"name": self.name, "key": self.name, "handler": self.name, **fields}
+        return {
+            "name": self.name,
+            "key": self.name,
+            "handler": self.name,
+            **spelled(self.fields),
+        }
 
 
 class Blocking:

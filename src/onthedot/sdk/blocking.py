@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Unpack
 
 from onthedot.sdk.background import BACKGROUND
 from onthedot.sdk.client import LISTED, Client
@@ -18,6 +18,7 @@ from onthedot.wire import (
     RunRedriven,
 )
 from onthedot.wire.calendars import CalendarOut
+from onthedot.wire.shapes import CreateKeywords, EditKeywords
 
 _wait = BACKGROUND.run
 
@@ -28,7 +29,9 @@ class BlockingClient:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    def create_job(self, name: str, *, idempotency_key: str | None = None, **fields: Any) -> JobOut:
+    def create_job(
+        self, name: str, *, idempotency_key: str | None = None, **fields: Unpack[CreateKeywords]
+    ) -> JobOut:
         return _wait(self._client.create_job(name, idempotency_key=idempotency_key, **fields))
 
     def get_job(self, job_id: str) -> JobOut:
@@ -40,7 +43,7 @@ class BlockingClient:
     def list_jobs(self, *, limit: int = LISTED) -> list[JobOut]:
         return _wait(self._client.list_jobs(limit=limit))
 
-    def edit_job(self, job_id: str, **fields: Any) -> JobOut:
+    def edit_job(self, job_id: str, **fields: Unpack[EditKeywords]) -> JobOut:
         return _wait(self._client.edit_job(job_id, **fields))
 
     def delete_job(self, job_id: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 from urllib.parse import quote
 
 import msgspec
@@ -33,6 +33,7 @@ from onthedot.wire import (
 from onthedot.wire.calendars import CalendarList, CalendarOut
 from onthedot.wire.refusals import NOT_OURS, refusal
 from onthedot.wire.runs import TRIGGERS_MAX
+from onthedot.wire.shapes import CreateKeywords, EditKeywords
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -90,7 +91,7 @@ class Client:
     # JobsClient
 
     async def create_job(
-        self, name: str, *, idempotency_key: str | None = None, **fields: Any
+        self, name: str, *, idempotency_key: str | None = None, **fields: Unpack[CreateKeywords]
     ) -> JobOut:
         """`fields` are those of a job in the API, in Python's spelling: `handler_url`, `cron`,
         `every`, `payload`, `retries` and so on.
@@ -115,7 +116,7 @@ class Client:
         """The newest ones first, `limit` of them at most."""
         return await self._all("/jobs", JobList, "jobs", limit)
 
-    async def edit_job(self, job_id: str, **fields: Any) -> JobOut:
+    async def edit_job(self, job_id: str, **fields: Unpack[EditKeywords]) -> JobOut:
         """Change what is given; `version` refuses the edit if there is a newer one."""
         return await self._ask("PATCH", _path("jobs", job_id), JobOut, spelled(fields))
 

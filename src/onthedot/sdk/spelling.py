@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from onthedot.core.fields import FIELDS
 from onthedot.errors import Invalid
 
-_SHORT = {"cron": "cronExpr"}
+_KEYWORDS = {name: each for each in FIELDS for name in (each.name, each.keyword or each.name)}
 
 
 def spelled(fields: Mapping[str, Any]) -> dict[str, Any]:
     """`catch_up_window=timedelta(hours=1)` becomes `{"catchUpWindow": 3600.0}`."""
-    return {_camel(name): said(value, name) for name, value in fields.items()}
+    return dict(_spelled(name, value) for name, value in fields.items())
 
 
 def said(value: Any, field: str) -> Any:
@@ -31,6 +32,10 @@ def said(value: Any, field: str) -> Any:
     return value.astimezone(UTC).isoformat()
 
 
-def _camel(name: str) -> str:
-    first, *rest = _SHORT.get(name, name).split("_")
-    return first + "".join(part.capitalize() for part in rest)
+def _spelled(name: str, value: Any) -> tuple[str, Any]:
+    field = _KEYWORDS.get(name)
+    if field is None:  # the server refuses it, and knows what is meant
+        return name, said(value, name)
+    if field.shorthand and isinstance(value, str):
+        return field.wire_name, {field.shorthand: value}
+    return field.wire_name, said(value, name)

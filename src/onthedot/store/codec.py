@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 
-from onthedot.core.instants import HOUR, MINUTE, SECOND
 from onthedot.core.model import (
     Backoff,
     CatchUpLimits,
@@ -36,39 +35,10 @@ from onthedot.core.shifting import Shift
 from onthedot.core.states import Status
 
 _UNSAID: Mapping[str, Any] = MappingProxyType(
-    {
-        "handler_url": "",
-        "handler": "",
-        "schedule": None,
-        "schedule_text": None,
-        "timezone": "UTC",
-        "key": None,
-        "namespace": "default",
-        "owner": None,
-        "timeout_us": 60 * SECOND,
-        "retries": 3,
-        "backoff": Backoff(initial_us=SECOND, factor=2.0, max_us=HOUR),
-        "queue": "default",
-        "priority": 5,
-        "guarantee": "at_least_once",
-        "catch_up": "latest",
-        "catch_up_window_us": MINUTE,
-        "overlap": "allow",
-        "tags": (),
-        "paused": False,
-        "on_failure_url": "",
-        "start_at": None,
-        "end_at": None,
-        "max_runs": None,
-        "last_at": None,
-        "shift": Shift(spread_us=0, jitter_us=0),
-        "catching": CatchUpLimits(age_us=None, most=1_000, rate=50),
-        "calendar": None,
-        "calendar_roll": "skip",
-    }
+    {name: value for name, value in Definition._field_defaults.items() if name != "payload"}
 )
-"""What the text of a definition leaves out. Part of the format: these values stay, even if the
-defaults of the API change one day.
+"""What the text of a definition leaves out. Part of the format: when a default of a definition
+changes, its old value has to stay here.
 """
 
 _ALWAYS_SAID = object()

@@ -26,9 +26,9 @@ from onthedot.observe.events import log, warn
 from onthedot.store.contract import Store
 from onthedot.usecases.calendars import named
 from onthedot.wire.definitions import definition_of
-from onthedot.wire.jobs import JobIn
 from onthedot.wire.reading import read
 from onthedot.wire.schedules import kept
+from onthedot.wire.shapes import JobIn
 
 
 async def declare(

@@ -17,9 +17,9 @@ from onthedot.wire.definitions import (
     triggers,
 )
 from onthedot.wire.edits import EditOut, edit_out
-from onthedot.wire.jobs import BackoffIn, BackoffOut, JobIn, JobList, JobOut, JobPatch, job_out
+from onthedot.wire.jobs import JobList, job_out
 from onthedot.wire.nodes import LoadOut, NodeList, NodeOut
-from onthedot.wire.previews import ComingOut, PreviewIn, PreviewOut, preview_of, preview_out
+from onthedot.wire.previews import ComingOut, PreviewOut, preview_of, preview_out
 from onthedot.wire.reading import Malformed, payload_text, read
 from onthedot.wire.runs import (
     AttemptOut,
@@ -32,7 +32,6 @@ from onthedot.wire.runs import (
     RunLogs,
     RunOut,
     RunsCreated,
-    TriggerIn,
     TriggerManyIn,
 )
 from onthedot.wire.server import (
@@ -43,6 +42,15 @@ from onthedot.wire.server import (
     OverviewRun,
     Problem,
     UpcomingOut,
+)
+from onthedot.wire.shapes import (
+    BackoffIn,
+    BackoffOut,
+    JobIn,
+    JobOut,
+    JobPatch,
+    PreviewIn,
+    TriggerIn,
 )
 from onthedot.wire.why import FindingOut, WhyOut, why_out
 

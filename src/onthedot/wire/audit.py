@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from onthedot.core.audit import AuditBalance, AuditFault
 from onthedot.core.instants import Instant, format_instant
 from onthedot.core.sightings import Gap
-from onthedot.wire.jobs import InstantText
+from onthedot.wire.fields import InstantText
 
 Counts = dict[str, int]
 

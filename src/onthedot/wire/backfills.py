@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from onthedot.core.backfilling import BACKFILL_MAX, CONCURRENCY_MAX, BackfillOptions
-from onthedot.wire.fields import about
-from onthedot.wire.jobs import InstantText
+from onthedot.wire.fields import InstantText, about
 
 _INSTANT = "an RFC 3339 instant such as '2027-01-31T09:30:00Z'"
 From = Annotated[

@@ -7,14 +7,14 @@ from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from onthedot.core.fields.when import PREVIEWED_DEFAULT
 from onthedot.core.instants import Instant
 from onthedot.core.model import Job
 from onthedot.core.schedules import Calendar
 from onthedot.core.schedules.calendar import RULES_MAX
 from onthedot.errors import Invalid
-from onthedot.wire.fields import Version, about
-from onthedot.wire.jobs import InstantText
-from onthedot.wire.previews import COUNT_DEFAULT, ComingOut, Previewed, instants_of
+from onthedot.wire.fields import InstantText, Version, about
+from onthedot.wire.previews import ComingOut, Previewed, instants_of
 
 NAME_MAX: Final = 100
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -131,7 +131,7 @@ def _coming(job: Job, after: Instant) -> list[ComingOut]:
     definition = job.definition
     if definition.schedule is None or definition.paused:
         return []
-    return list(instants_of(Previewed(definition, after, COUNT_DEFAULT, job.anchor, job)))
+    return list(instants_of(Previewed(definition, after, PREVIEWED_DEFAULT, job.anchor, job)))
 
 
 def _said(rules: list[str] | UnsetType) -> list[str]:

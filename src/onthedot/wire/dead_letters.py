@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from onthedot.wire.jobs import InstantText
+from onthedot.wire.fields import InstantText
 
 
 class DeadLetterOut(Struct, kw_only=True, frozen=True, rename="camel"):

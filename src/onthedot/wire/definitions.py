@@ -6,19 +6,21 @@ from typing import Any, Final
 
 from msgspec import UNSET, UnsetType
 
-from onthedot.core.durations import format_duration, parse_duration
-from onthedot.core.instants import DAY, Instant, parse_instant
+from onthedot.core.durations import format_duration
+from onthedot.core.fields import FIELDS
+from onthedot.core.instants import Instant, parse_instant
 from onthedot.core.model import Backoff, Definition, NamedCalendar
 from onthedot.errors import Invalid
-from onthedot.wire.jobs import BackoffIn, JobFields, JobIn, JobPatch, OnFailureIn
+from onthedot.wire.converting import duration_of
 from onthedot.wire.reading import payload_text
-from onthedot.wire.runs import TriggerIn, TriggerManyIn
+from onthedot.wire.runs import TriggerManyIn
 from onthedot.wire.schedules import delayed, given_or_none, scheduled, two_schedules
+from onthedot.wire.shapes import BackoffIn, JobIn, JobPatch, OnFailureIn, TriggerIn
 from onthedot.wire.urls import checked_url
-from onthedot.wire.windows import catching_of
 
-TIMEOUT_MAX: Final = DAY
-WAIT_MAX: Final = 30 * DAY
+_BACKOFF: Final = {
+    member.name: member for each in FIELDS if each.name == "backoff" for member in each.members
+}
 
 
 def definition_of(job: JobIn, *, now: Instant, calendar: NamedCalendar | None = None) -> Definition:
@@ -77,10 +79,17 @@ def triggers(many: TriggerManyIn, *, now: Instant) -> list[tuple[Instant, str | 
 def _with(
     old: Definition, given: JobIn | JobPatch, now: Instant, calendar: NamedCalendar | None
 ) -> Definition:
-    changes = {**_labels(given), **_policies(old, given)}
-    if given.payload is not UNSET:
-        changes["payload"] = payload_text(given.payload)
-    definition = scheduled(old._replace(**changes), given, now=now, calendar=calendar)
+    if isinstance(given.name, str) and not given.name.strip():
+        raise Invalid("name is empty", hint="Give the job a name that people know.", field="name")
+    changes = _handler(given)
+    if isinstance(given.backoff, BackoffIn):
+        changes["backoff"] = _backoff(old.backoff, given.backoff)
+    if given.on_failure is None:
+        changes["on_failure_url"] = ""
+    elif isinstance(given.on_failure, OnFailureIn):
+        changes["on_failure_url"] = checked_url(given.on_failure.url, field="onFailure.url")
+    called = old._replace(**changes) if changes else old
+    definition = scheduled(called, given, now=now, calendar=calendar)
     _refuse_broken_promise(definition)
     return definition
 
@@ -100,26 +109,11 @@ def _refuse_broken_promise(definition: Definition) -> None:
         )
 
 
-def _labels(given: JobIn | JobPatch) -> dict[str, Any]:
-    if isinstance(given.name, str) and not given.name.strip():
-        raise Invalid("name is empty", hint="Give the job a name that people know.", field="name")
-    if isinstance(given.handler_url, str):
-        checked_url(given.handler_url, field="handlerUrl")
-    plain = {
-        "name": given.name,
-        **_handler(given),
-        "key": given.key,
-        "namespace": given.namespace,
-        "owner": given.owner,
-        "queue": given.queue,
-        "tags": UNSET if isinstance(given.tags, UnsetType) else tuple(dict.fromkeys(given.tags)),
-    }
-    return {name: value for name, value in plain.items() if value is not UNSET}
-
-
 def _handler(given: JobIn | JobPatch) -> dict[str, Any]:
     """What to call: one takes the place of the other."""
     url, function = given_or_none(given.handler_url), given_or_none(given.handler)
+    if url is not None:
+        checked_url(url, field="handlerUrl")
     if url is not None and function is not None:
         raise Invalid(
             "handlerUrl and handler are both given",
@@ -131,44 +125,10 @@ def _handler(given: JobIn | JobPatch) -> dict[str, Any]:
     return {"handler_url": url or "", "handler": function or ""}
 
 
-def _policies(old: Definition, given: JobFields) -> dict[str, Any]:
-    changes: dict[str, Any] = {
-        "retries": given.retries,
-        "priority": given.priority,
-        "guarantee": given.guarantee,
-        "catch_up": given.catch_up,
-        "overlap": given.overlap,
-        "paused": given.paused,
-    }
-    if given.timeout is not UNSET:
-        changes["timeout_us"] = _timeout(given.timeout)
-    if given.catch_up_window is not UNSET:
-        changes["catch_up_window_us"] = parse_duration(given.catch_up_window, field="catchUpWindow")
-    changes["catching"] = catching_of(old.catching, given)
-    if isinstance(given.backoff, BackoffIn):
-        changes["backoff"] = _backoff(old.backoff, given.backoff)
-    if given.on_failure is None:
-        changes["on_failure_url"] = ""
-    elif isinstance(given.on_failure, OnFailureIn):
-        changes["on_failure_url"] = checked_url(given.on_failure.url, field="onFailure.url")
-    return {name: value for name, value in changes.items() if value is not UNSET}
-
-
-def _timeout(value: object) -> int:
-    timeout = parse_duration(value, field="timeout")
-    if not 0 < timeout <= TIMEOUT_MAX:
-        raise Invalid(
-            f"timeout {format_duration(timeout)} is not more than 0 and at most 24 hours",
-            hint="Give seconds (30) or an ISO 8601 duration ('PT5M').",
-            field="timeout",
-        )
-    return timeout
-
-
 def _backoff(old: Backoff, given: BackoffIn) -> Backoff:
-    initial = _wait(given.initial, old.initial_us, "backoff.initial")
+    initial = _wait("initial", given.initial, old.initial_us)
     # Who asks for a long first wait and says nothing of the longest wants at least that one.
-    longest = _wait(given.max, max(old.max_us, initial), "backoff.max")
+    longest = _wait("max", given.max, max(old.max_us, initial))
     if longest < initial:
         raise Invalid(
             f"backoff.max {format_duration(longest)} is less than "
@@ -180,14 +140,5 @@ def _backoff(old: Backoff, given: BackoffIn) -> Backoff:
     return Backoff(initial_us=initial, factor=factor, max_us=longest)
 
 
-def _wait(value: object, otherwise: int, field: str) -> int:
-    if value is UNSET:
-        return otherwise
-    wait = parse_duration(value, field=field)
-    if wait > WAIT_MAX:
-        raise Invalid(
-            f"{field} {format_duration(wait)} is longer than 30 days",
-            hint="Use 30 days or less.",
-            field=field,
-        )
-    return wait
+def _wait(name: str, value: object, otherwise: int) -> int:
+    return otherwise if value is UNSET else duration_of(value, _BACKOFF[name], f"backoff.{name}")

@@ -7,10 +7,11 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
+from onthedot.core.fields.when import PREVIEWED_DEFAULT
 from onthedot.core.instants import Instant
 from onthedot.core.model import Job
 from onthedot.wire.jobs import job_out
-from onthedot.wire.previews import COUNT_DEFAULT, Previewed, PreviewOut, preview_out
+from onthedot.wire.previews import Previewed, PreviewOut, preview_out
 from onthedot.wire.reading import SET_BY_SERVER
 
 
@@ -62,4 +63,4 @@ def _fields(job: Job, job_id: str, now: Instant) -> dict[str, Any]:
 def _preview(job: Job, after: Instant) -> PreviewOut | None:
     if job.definition.schedule is None or job.definition.paused:
         return None
-    return preview_out(Previewed(job.definition, after, COUNT_DEFAULT, job.anchor, job))
+    return preview_out(Previewed(job.definition, after, PREVIEWED_DEFAULT, job.anchor, job))

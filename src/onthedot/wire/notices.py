@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from onthedot.core.instants import format_instant
 from onthedot.core.notifying import Notice
 from onthedot.core.states import Status
-from onthedot.wire.jobs import InstantText
+from onthedot.wire.fields import InstantText
 
 
 class FailureNotice(Struct, kw_only=True, frozen=True, rename="camel"):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, NamedTuple
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import Meta, Struct, UnsetType
 
 from onthedot.core.chaining import first_due
 from onthedot.core.editing import anchor_of
+from onthedot.core.fields.when import PREVIEWED_DEFAULT
 from onthedot.core.instants import Instant, format_instant, parse_instant
 from onthedot.core.limiting import limited
 from onthedot.core.model import Definition, Job, NamedCalendar, timetable
@@ -22,36 +23,9 @@ from onthedot.core.schedules import (
 )
 from onthedot.core.schedules.preview import Mark
 from onthedot.errors import Invalid
-from onthedot.wire import fields as f
-from onthedot.wire.fields import about
-from onthedot.wire.jobs import InstantText
-from onthedot.wire.schedules import ScheduleFields, given_or_none, scheduled
-
-COUNT_MAX: Final = 1000
-COUNT_DEFAULT: Final = 5
-
-Count = Annotated[
-    int,
-    about(
-        "How many instants.",
-        f"a whole number from 1 to {COUNT_MAX}",
-        ge=1,
-        le=COUNT_MAX,
-        default=COUNT_DEFAULT,
-    ),
-]
-JobName = Annotated[
-    str,
-    about("Key or name of the job, from which `H` takes its values.", "text", max_length=200),
-]
-
-
-class PreviewIn(ScheduleFields, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """A schedule, said as in a job, and how much of it to show."""
-
-    job: JobName | UnsetType = UNSET
-    after: f.After | UnsetType = UNSET
-    count: Count | UnsetType = UNSET
+from onthedot.wire.fields import InstantText
+from onthedot.wire.schedules import given_or_none, scheduled
+from onthedot.wire.shapes import PreviewIn
 
 
 class ComingOut(Struct, kw_only=True, frozen=True, rename="camel", omit_defaults=True):
@@ -116,7 +90,7 @@ def preview_of(
             hint="Give one of cronExpr, every, fixedDelay, runAt, delay and schedule.",
             field="schedule",
         )
-    count = COUNT_DEFAULT if isinstance(asked.count, UnsetType) else asked.count
+    count = PREVIEWED_DEFAULT if isinstance(asked.count, UnsetType) else asked.count
     anchor = anchor_of(definition, after)
     return Previewed(limited(definition, anchor, after), after, count, anchor)
 

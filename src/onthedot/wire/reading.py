@@ -18,6 +18,7 @@ from typing import Any, Final, TypeVar, get_args, get_origin
 import msgspec
 from msgspec import NODEFAULT, DecodeError, Meta, Raw, Struct, ValidationError
 
+from onthedot.core.fields import FIELDS, Where
 from onthedot.errors import Invalid, NotAvailableYet
 from onthedot.wire.fields import PAYLOAD_BYTES_MAX
 from onthedot.wire.repeated import Repeated, refuse_repeated, refuse_repeated_anywhere
@@ -26,18 +27,7 @@ S = TypeVar("S", bound=Struct)
 
 DEPTH_MAX: Final = 100
 SET_BY_SERVER: Final = frozenset(
-    {
-        "jobId",
-        "version",
-        "sentence",
-        "normalised",
-        "nextRunAt",
-        "nextStartAt",
-        "lastRunAt",
-        "calendarVersion",
-        "createdAt",
-        "updatedAt",
-    }
+    each.wire_name for each in FIELDS if each.shown and not each.where & Where.CREATE
 )
 
 _SHOWN_MAX: Final = 40

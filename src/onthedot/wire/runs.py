@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import Meta, Struct
 
 from onthedot.core.states import Status
-from onthedot.wire import fields as f
-from onthedot.wire.jobs import InstantText
+from onthedot.wire.fields import InstantText, about
+from onthedot.wire.shapes import TriggerIn
 
 TRIGGERS_MAX: Final = 1000
 """Runs that one request makes: more would hold the store up for others."""
-
-
-class TriggerIn(Struct, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """A run to make. Without `payload` it uses the job's; without runAt and delay it is due now."""
-
-    payload: f.Payload | UnsetType = UNSET
-    run_at: f.RunAt | UnsetType | None = UNSET
-    delay: f.Delay | UnsetType | None = UNSET
 
 
 class TriggerManyIn(Struct, kw_only=True, forbid_unknown_fields=True, rename="camel"):
@@ -27,7 +19,7 @@ class TriggerManyIn(Struct, kw_only=True, forbid_unknown_fields=True, rename="ca
 
     runs: Annotated[
         list[TriggerIn],
-        f.about(
+        about(
             f"1 to {TRIGGERS_MAX} runs, each as for a single trigger.",
             f'an array of 1 to {TRIGGERS_MAX} objects such as {{"payload": …}}',
             min_length=1,

@@ -9,6 +9,7 @@ from msgspec import UNSET, UnsetType
 
 from onthedot.core.durations import parse_duration
 from onthedot.core.editing import refuse_without_instant
+from onthedot.core.fields import FIELDS
 from onthedot.core.instants import INSTANT_MAX, Instant, parse_instant
 from onthedot.core.model import Definition, NamedCalendar, Schedule, timetable
 from onthedot.core.schedules import (
@@ -21,74 +22,49 @@ from onthedot.core.schedules import (
     read_cron,
     read_schedule,
 )
-from onthedot.core.schedules.zones import zone_named
 from onthedot.errors import Invalid
-from onthedot.wire import fields as f
-from onthedot.wire.windows import WindowFields, windowed
+from onthedot.wire.converting import with_given
+from onthedot.wire.shapes import Given
+from onthedot.wire.windows import windowed
 
-_SCHEDULES: Final = {
-    "cronExpr": "cron_expr",
-    "every": "every",
-    "fixedDelay": "fixed_delay",
-    "runAt": "run_at",
-    "delay": "delay",
-    "schedule": "schedule",
-}
-
-
-class ScheduleFields(WindowFields, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """When: at most one of cronExpr, every, fixedDelay, runAt, delay, schedule, and how it is
-    read.
-    """
-
-    cron_expr: f.CronExpr | UnsetType | None = UNSET
-    every: f.EveryField | UnsetType | None = UNSET
-    fixed_delay: f.FixedDelayField | UnsetType | None = UNSET
-    run_at: f.RunAt | UnsetType | None = UNSET
-    delay: f.Delay | UnsetType | None = UNSET
-    schedule: f.ScheduleText | UnsetType | None = UNSET
-    timezone: f.Timezone | UnsetType = UNSET
-    dst_gap: f.DstGapField | UnsetType | None = UNSET
-    dst_overlap: f.DstOverlapField | UnsetType | None = UNSET
+_SCHEDULES: Final = tuple((each.wire_name, each.name) for each in FIELDS if each.schedule)
 
 
 def scheduled(
-    labelled: Definition,
-    given: ScheduleFields,
+    old: Definition,
+    given: Given,
     *,
     now: Instant,
     calendar: NamedCalendar | None = None,
 ) -> Definition:
-    """The definition with the schedule of the request: the one given, none if taken away, else what
-    there was.
-
-    `labelled` has the name and the key of the request already, from which an `H` takes its value.
+    """The definition with what the request says, and with its schedule: the one given, none if
+    taken away, else what there was.
     """
-    if given.timezone is not UNSET:
-        labelled = labelled._replace(timezone=given.timezone)
-        zone_named(labelled.timezone)
-    named = {wire: given_or_none(getattr(given, name)) for wire, name in _SCHEDULES.items()}
-    chosen = [(wire, value) for wire, value in named.items() if value is not None]
+    new = with_given(old, given)
+    chosen = [
+        (wire, value)
+        for wire, name in _SCHEDULES
+        if (value := getattr(given, name)) is not None and value is not UNSET
+    ]
     if len(chosen) > 1:
         raise two_schedules(chosen[0][0], chosen[1][0])
-    old, terms = labelled.schedule, _terms(labelled, given, now)
-    new = labelled
+    terms = _terms(new, given, now)
     if chosen:
         field, value = chosen[0]
         text = value if field == "schedule" else None
-        new = labelled._replace(schedule=_parsed(field, value, terms), schedule_text=text)
-        if old is not None:
-            new = new._replace(schedule=kept(labelled, new))
-    elif _taken_away(labelled, given):
-        new = labelled._replace(schedule=None, schedule_text=None)
-    elif isinstance(old, Cron | Repeat):
+        new = new._replace(schedule=_parsed(field, value, terms), schedule_text=text)
+        if old.schedule is not None:
+            new = new._replace(schedule=kept(old, new))
+    elif _taken_away(old, given):
+        new = new._replace(schedule=None, schedule_text=None)
+    elif isinstance(new.schedule, Cron | Repeat):
         gap, overlap = terms.dst_gap, terms.dst_overlap
-        moved = replace(old, timezone=terms.timezone, dst_gap=gap, dst_overlap=overlap)
-        new = labelled._replace(schedule=moved)
+        moved = replace(new.schedule, timezone=terms.timezone, dst_gap=gap, dst_overlap=overlap)
+        new = new._replace(schedule=moved)
     if not isinstance(new.schedule, Cron | Repeat):
         _refuse_rules_without_clock(given)
     new = windowed(new, given, calendar)
-    if timetable(new) != timetable(labelled) or _is_new_chain(labelled, new):
+    if timetable(new) != timetable(old) or _is_new_chain(old, new):
         _refuse_without_instant(new, given, now)
     return new
 
@@ -132,7 +108,8 @@ def given_or_none(value: Any) -> Any:
     return None if value is UNSET else value
 
 
-def _terms(labelled: Definition, given: ScheduleFields, now: Instant) -> Terms:
+def _terms(labelled: Definition, given: Given, now: Instant) -> Terms:
+    """`labelled` has the name and the key of the request, from which an `H` takes its value."""
     old = labelled.schedule
     gap, overlap, named = None, None, labelled.key or labelled.name
     if isinstance(old, Cron | Repeat):
@@ -161,7 +138,7 @@ def _parsed(field: str, value: Any, terms: Terms) -> Schedule:
     return read_cron(value, terms)
 
 
-def _refuse_rules_without_clock(given: ScheduleFields) -> None:
+def _refuse_rules_without_clock(given: Given) -> None:
     for field, value in (("dstGap", given.dst_gap), ("dstOverlap", given.dst_overlap)):
         if given_or_none(value) is not None:
             raise Invalid(
@@ -171,7 +148,7 @@ def _refuse_rules_without_clock(given: ScheduleFields) -> None:
             )
 
 
-def _taken_away(old: Definition, given: ScheduleFields) -> bool:
+def _taken_away(old: Definition, given: Given) -> bool:
     """Whether the field that shows the present schedule is set to null."""
     if old.schedule_text is not None:
         return given.schedule is None
@@ -187,7 +164,7 @@ def _taken_away(old: Definition, given: ScheduleFields) -> bool:
     return False
 
 
-def _refuse_without_instant(definition: Definition, given: ScheduleFields, now: Instant) -> None:
+def _refuse_without_instant(definition: Definition, given: Given, now: Instant) -> None:
     try:
         refuse_without_instant(definition, now=now)
     except Invalid as error:

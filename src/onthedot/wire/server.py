@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from onthedot.core.states import Status
-from onthedot.wire.jobs import InstantText
+from onthedot.wire.fields import InstantText
 from onthedot.wire.nodes import NodeOut
 
 

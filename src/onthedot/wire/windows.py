@@ -1,27 +1,18 @@
-"""From when to when, on which days, how often and how exactly a schedule is followed, and what is
-caught up.
-"""
+"""From when to when, on which days, how often and how exactly a schedule is followed."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, UnsetType
 
-from onthedot.core.durations import format_duration, parse_duration
-from onthedot.core.instants import DAY, parse_instant
-from onthedot.core.model import CatchUpLimits, Definition, NamedCalendar, Once
+from onthedot.core.model import Definition, NamedCalendar, Once
 from onthedot.core.schedules import Every, FixedDelay, Schedule
 from onthedot.core.schedules.allowed import ROLLED_PER_DAY_MAX, instants_a_day
 from onthedot.core.schedules.calendar import unknown_calendar
-from onthedot.core.shifting import NO_SHIFT, Shift
+from onthedot.core.shifting import NO_SHIFT
 from onthedot.errors import Invalid
-from onthedot.wire.fields import about
-
-MAX_RUNS_MAX: Final = 10_000
-SHIFT_MAX: Final = DAY
-CATCH_UP_MAX: Final = 10_000
-CATCH_UP_RATE_MAX: Final = 1_000
+from onthedot.wire.shapes import Given
 
 _NO_WINDOW: Final[dict[str, Any]] = {
     **dict.fromkeys(("start_at", "end_at", "max_runs", "last_at")),
@@ -29,131 +20,27 @@ _NO_WINDOW: Final[dict[str, Any]] = {
     "calendar": None,
     "calendar_roll": "skip",
 }
-_DURATION: Final = "a number of seconds or an ISO 8601 duration such as 'PT5M'"
-_INSTANT: Final = "an RFC 3339 instant such as '2027-01-31T09:30:00Z', or null"
-
-StartAt = Annotated[
-    str,
-    about(
-        "Nothing is due before it. It is the first occurrence of an interval.",
-        _INSTANT,
-        examples=["2027-01-01T00:00:00Z"],
-    ),
-]
-EndAt = Annotated[
-    str,
-    about("Nothing is due after it. Null: no end.", _INSTANT, examples=["2027-12-31T23:59:59Z"]),
-]
-MaxRuns = Annotated[
-    int,
-    about(
-        "The schedule is over after so many occurrences, counted from when this is said. Null: no "
-        "limit.",
-        f"a whole number from 1 to {MAX_RUNS_MAX}, or null",
-        ge=1,
-        le=MAX_RUNS_MAX,
-    ),
-]
-Jitter = Annotated[
-    float | str,
-    about(
-        "Each occurrence starts up to so much later, by an offset of its own, at most 24 hours.",
-        _DURATION,
-        default=0,
-        examples=[30, "PT5M"],
-    ),
-]
-Spread = Annotated[
-    float | str,
-    about(
-        "All occurrences of the job start up to so much later, by the same offset, at most 24 "
-        "hours: jobs that are due at the same instant do not start together.",
-        _DURATION,
-        default=0,
-        examples=[300, "PT15M"],
-    ),
-]
-CalendarField = Annotated[
-    str,
-    about(
-        "The name of a calendar: what is due is due on days and at hours that it allows, in the "
-        "zone of the job. Null: none.",
-        "the name of a calendar, or null",
-        examples=["business-days"],
-    ),
-]
-CalendarRoll = Annotated[
-    Literal["skip", "next", "previous"],
-    about(
-        "What becomes of an instant that the calendar does not allow: it is left out, or it moves "
-        "to the nearest later or earlier day, at most 62 days away, on which its time of day is "
-        "allowed. Several that come to one instant are one run.",
-        "'skip', 'next' or 'previous'",
-        default="skip",
-    ),
-]
-CatchUpMaxAge = Annotated[
-    float | str,
-    about("What is older is never caught up. Null: however old.", _DURATION, examples=["P1D"]),
-]
-CatchUpMax = Annotated[
-    int,
-    about(
-        "With catchUp `all`, so many are caught up, the newest.",
-        f"a whole number from 1 to {CATCH_UP_MAX}",
-        ge=1,
-        le=CATCH_UP_MAX,
-        default=1_000,
-    ),
-]
-CatchUpRate = Annotated[
-    int,
-    about(
-        "With catchUp `all`, so many are started in a second.",
-        f"a whole number from 1 to {CATCH_UP_RATE_MAX}",
-        ge=1,
-        le=CATCH_UP_RATE_MAX,
-        default=50,
-    ),
-]
-
-
-class WindowFields(Struct, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """From when to when a schedule holds, how often, and how exactly it is followed."""
-
-    start_at: StartAt | UnsetType | None = UNSET
-    end_at: EndAt | UnsetType | None = UNSET
-    max_runs: MaxRuns | UnsetType | None = UNSET
-    jitter: Jitter | UnsetType = UNSET
-    spread: Spread | UnsetType = UNSET
-    calendar: CalendarField | UnsetType | None = UNSET
-    calendar_roll: CalendarRoll | UnsetType = UNSET
 
 
 def windowed(
-    definition: Definition, given: WindowFields, calendar: NamedCalendar | None = None
+    definition: Definition,
+    given: Given,
+    calendar: NamedCalendar | None = None,
 ) -> Definition:
-    """The definition with what the request says of its window; the rest stays. `calendar` is the
-    one that it names, if there is one of this name.
+    """The definition, which has the window of the request already, with its calendar. `calendar` is
+    the one that the request names, if there is one of this name.
     """
-    changes: dict[str, Any] = {}
-    for name, field in (("start_at", "startAt"), ("end_at", "endAt")):
-        said = getattr(given, name)
-        if not isinstance(said, UnsetType):
-            changes[name] = None if said is None else parse_instant(said, field=field)
-    if not isinstance(given.max_runs, UnsetType):
-        changes["max_runs"] = given.max_runs
-    old = definition.shift
-    spread, jitter = old.spread_us, old.jitter_us
-    if not isinstance(given.spread, UnsetType):
-        spread = _shift(given.spread, "spread")
-    if not isinstance(given.jitter, UnsetType):
-        jitter = _shift(given.jitter, "jitter")
-    changes |= _calendar(given, calendar)
-    new = definition._replace(shift=Shift(spread, jitter), **changes)
+    new = definition
+    if given.calendar is None:
+        roll = "skip" if given.calendar_roll is UNSET else definition.calendar_roll
+        new = definition._replace(calendar=None, calendar_roll=roll)
+    elif not isinstance(given.calendar, UnsetType):
+        if calendar is None:
+            raise unknown_calendar(given.calendar)
+        new = definition._replace(calendar=calendar)
     _refuse_empty(new)
-    _refuse_without_recurrence(new, given)
     if not _recurs(new):
+        _refuse_without_recurrence(given)
         return new._replace(**_NO_WINDOW)
     if isinstance(new.schedule, FixedDelay):
         _refuse_shifts(given)
@@ -161,31 +48,6 @@ def windowed(
         return new._replace(shift=NO_SHIFT)
     _refuse_roll(new)
     return new
-
-
-def catching_of(old: CatchUpLimits, given: Any) -> CatchUpLimits:
-    """How catching up is bounded after a request (of any struct that has these fields)."""
-    changes: dict[str, Any] = {}
-    if given.catch_up_max_age is None:
-        changes["age_us"] = None
-    elif not isinstance(given.catch_up_max_age, UnsetType):
-        changes["age_us"] = parse_duration(given.catch_up_max_age, field="catchUpMaxAge")
-    bounds = {"most": given.catch_up_max, "rate": given.catch_up_rate}
-    changes |= {name: said for name, said in bounds.items() if not isinstance(said, UnsetType)}
-    return old._replace(**changes) if changes else old
-
-
-def _calendar(given: WindowFields, calendar: NamedCalendar | None) -> dict[str, Any]:
-    changes: dict[str, Any] = {}
-    if given.calendar is None:
-        changes = {"calendar": None, "calendar_roll": "skip"}
-    elif not isinstance(given.calendar, UnsetType):
-        if calendar is None:
-            raise unknown_calendar(given.calendar)
-        changes["calendar"] = calendar
-    if not isinstance(given.calendar_roll, UnsetType):
-        changes["calendar_roll"] = given.calendar_roll
-    return changes
 
 
 def _refuse_calendar(definition: Definition) -> None:
@@ -225,17 +87,6 @@ def _refuse_roll(definition: Definition) -> None:
         )
 
 
-def _shift(value: object, field: str) -> int:
-    us = parse_duration(value, field=field)
-    if us > SHIFT_MAX:
-        raise Invalid(
-            f"{field} {format_duration(us)} is longer than 24 hours",
-            hint="Use 24 hours or less.",
-            field=field,
-        )
-    return us
-
-
 def _recurs(definition: Definition) -> bool:
     return definition.schedule is not None and not isinstance(definition.schedule, Once)
 
@@ -246,10 +97,8 @@ def _refuse_empty(definition: Definition) -> None:
         raise Invalid("endAt is before startAt", hint="Give a later endAt.", field="endAt")
 
 
-def _refuse_without_recurrence(definition: Definition, given: WindowFields) -> None:
+def _refuse_without_recurrence(given: Given) -> None:
     """One instant, and a job that is only triggered, have no first and no last."""
-    if _recurs(definition):
-        return
     for field, said in {
         "startAt": given.start_at,
         "endAt": given.end_at,
@@ -267,7 +116,7 @@ def _refuse_without_recurrence(definition: Definition, given: WindowFields) -> N
             )
 
 
-def _refuse_shifts(given: WindowFields) -> None:
+def _refuse_shifts(given: Given) -> None:
     """The ends of runs spread jobs with a fixed delay by themselves."""
     for field, said in {"jitter": given.jitter, "spread": given.spread}.items():
         if said:
