@@ -9,7 +9,7 @@ from tests.support.clock import START, ManualClock
 
 
 def a_run(number: int, at: int) -> LeasedRun:
-    return LeasedRun(number, 1 << 10, 1, "default", 5, at, at, 1, 0, 17, None)
+    return LeasedRun(number, 1 << 10, 1, "default", 0, 5, at, at, 1, 0, 17, None)
 
 
 def test_what_was_not_started_is_handed_back_when_its_margin_is_over_and_only_then():

@@ -24,7 +24,7 @@ _DIGITS: Final = frozenset("0123456789")
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class CronField:
     """What a field is called, and what it may hold. `also` goes on with the hint."""
 
     name: str
@@ -56,13 +56,13 @@ _MONTHS: Final = (
 _DAYS: Final = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 _MORE_DAYS: Final = " L is the last day of the month, 15W the weekday nearest to the 15th."
 _MORE_WEEKDAYS: Final = " Also MON-FRI, MON#2 (the second), 5L (the last Friday)."
-SECOND: Final = Field("second", 0, 59)
-MINUTE: Final = Field("minute", 0, 59)
-HOUR: Final = Field("hour", 0, 23)
-DAY: Final = Field("day-of-month", 1, 31, (), _MORE_DAYS)
-MONTH: Final = Field("month", 1, 12, _MONTHS, " Names work too: JAN-MAR.")
-WEEKDAY: Final = Field("day-of-week", 0, 7, _DAYS, _MORE_WEEKDAYS)
-YEAR: Final = Field("year", YEAR_MIN, YEAR_MAX)
+SECOND: Final = CronField("second", 0, 59)
+MINUTE: Final = CronField("minute", 0, 59)
+HOUR: Final = CronField("hour", 0, 23)
+DAY: Final = CronField("day-of-month", 1, 31, (), _MORE_DAYS)
+MONTH: Final = CronField("month", 1, 12, _MONTHS, " Names work too: JAN-MAR.")
+WEEKDAY: Final = CronField("day-of-week", 0, 7, _DAYS, _MORE_WEEKDAYS)
+YEAR: Final = CronField("year", YEAR_MIN, YEAR_MAX)
 
 _LAYOUTS: Final = {
     5: (MINUTE, HOUR, DAY, MONTH, WEEKDAY),
@@ -112,7 +112,7 @@ class Fields:
 class FieldPosition(NamedTuple):
     """Where a refusal points to."""
 
-    field: Field
+    field: CronField
     expression: str
 
     def refuse(self, item: str, why: str, hint: str = "") -> InvalidCron:
@@ -135,7 +135,7 @@ def invalid(message: str, hint: str) -> InvalidCron:
     return InvalidCron(message, hint=hint, field="cronExpr")
 
 
-def layout(parts: list[str]) -> tuple[Field, ...] | None:
+def layout(parts: list[str]) -> tuple[CronField, ...] | None:
     """The fields that so many parts stand for; None when there are too few or too many."""
     return _LAYOUTS.get(len(parts))
 
@@ -155,7 +155,7 @@ def _read_fields(expression: str) -> Fields:
     assert fields is not None, expression
     text = {field.name: part for field, part in zip(fields, parts, strict=True)}
 
-    def values(field: Field) -> tuple[int, ...]:
+    def values(field: CronField) -> tuple[int, ...]:
         return _values(FieldPosition(field, expression), text[field.name])
 
     day, weekday = text[DAY.name], text[WEEKDAY.name]

@@ -17,7 +17,7 @@ from onthedot.core.schedules.cron_fields import (
     MINUTE,
     WEEKDAY,
     YEAR,
-    Field,
+    CronField,
     FieldPosition,
     invalid,
     layout,
@@ -131,7 +131,7 @@ def _hashed(place: FieldPosition, item: str, seed: str) -> str:
     return str(first) if first + every > high else f"{first}-{high}/{every}"
 
 
-def _spread(field: Field) -> tuple[int, int]:
+def _spread(field: CronField) -> tuple[int, int]:
     if field is DAY:
         return 1, 28  # the days that every month has
     return (0, 6) if field is WEEKDAY else (field.low, field.high)

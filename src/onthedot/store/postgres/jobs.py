@@ -36,7 +36,7 @@ from onthedot.store.postgres.clock import (
     record_ranges,
     rule_number,
 )
-from onthedot.store.postgres.current import current_job
+from onthedot.store.postgres.current import locked_job
 from onthedot.store.postgres.database import Connection, PostgresDatabase
 from onthedot.store.postgres.group_commit import GroupCommit
 from onthedot.store.postgres.memory import DatabaseMemory, next_numbers
@@ -283,22 +283,12 @@ async def _change(
     now: Instant,
     expected: int | None,
 ) -> Job | None:
-    current, armed = await _locked(db, number, now)
+    current, armed = await locked_job(db, number, now)
     old = current.job
     if expected is not None and expected != old.version:
         raise version_conflict(old.version, expected)
     change = decide(current)
     return old if change is None else await carry_out(db, old, change, armed, now)
-
-
-async def _locked(db: Connection, number: int, now: Instant) -> tuple[CurrentJob, bool]:
-    """The job under the lock of its shard, and whether it has an entry in the clock."""
-    horizon = await db.fetchval(SQL["jobs.lock_shard"], shard_of(number))
-    row = await db.fetchrow(SQL["jobs.lock"], number)
-    if row is None:
-        raise no_such_job(number)
-    *columns, armed = row
-    return await current_job(db, job_of(columns), horizon, now), armed
 
 
 async def carry_out(
@@ -330,7 +320,7 @@ async def _remake(
     # Shards in the order of their numbers, as everybody takes them.
     for number in sorted(jobs, key=lambda number: (shard_of(number), number)):
         with suppress(NotFound):
-            current, armed = await _locked(db, number, now)
+            current, armed = await locked_job(db, number, now)
             change = jobs[number](current)
             if change is not None:
                 made.append(await carry_out(db, current.job, change, armed, now))
