@@ -150,7 +150,7 @@ class Line:
 
 def name_of(verb: Callable[..., Any]) -> str:
     """`Runs.finish` for a verb of the store."""
-    return verb.__qualname__.partition(".<locals>")[0].removeprefix("Sqlite")
+    return verb.__qualname__.partition(".<locals>")[0].removeprefix("Sqlite").removeprefix("Shared")
 
 
 class _NodesWithTime(SqliteNodes):

@@ -7,7 +7,7 @@ from tests.simulation.bugs import bug
 FUNCTIONS = "roles/runners/functions.py"
 RUNS = "store/sqlite/runs.py"
 DEAD_LETTERS_SQL = "store/sqlite/sql/dead_letters.sql"
-OUTBOX_SQL = "store/sqlite/sql/outbox.sql"
+OUTBOX_SQL = "store/shared/sql/outbox.sql"
 
 FAILURES = (
     bug(
@@ -29,7 +29,7 @@ FAILURES = (
     ),
     bug(
         "a notice is for whoever comes next, not for who took it",
-        (OUTBOX_SQL, "set at = ?, tries = tries + 1\n", "set at = at + 0 * ?, tries = tries + 1\n"),
+        (OUTBOX_SQL, "set at = :until, tries", "set at = at + 0 * :until, tries"),
     ),
     bug(
         "a notice is forgotten before it is delivered",

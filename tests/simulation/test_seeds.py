@@ -49,11 +49,12 @@ def test_the_seeds_switch_every_kind_of_fault_on_and_leave_some_times_calm():
 
 
 def test_the_faults_name_only_verbs_that_the_store_has():
-    nouns = {type(noun).__name__: noun for noun in vars(SqliteStore(InlineDatabase())).values()}
+    store = vars(SqliteStore(InlineDatabase()))
+    nouns = {name.title().replace("_", ""): noun for name, noun in store.items()}
     named = {each for each in LOOKING | CLAIMING | {FIRE} if not each.startswith("_")}
 
     for noun, _, verb in (each.partition(".") for each in named):
-        assert callable(getattr(nouns[f"Sqlite{noun}"], verb, None)), f"{noun}.{verb}"
+        assert callable(getattr(nouns[noun], verb, None)), f"{noun}.{verb}"
 
 
 def test_a_seed_is_five_minutes_of_a_busy_cluster():

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from onthedot.ids import Chance, SystemChance
-from onthedot.store.postgres.audit import PostgresAudit
 from onthedot.store.postgres.backfills import PostgresBackfills
-from onthedot.store.postgres.calendars import PostgresCalendars
-from onthedot.store.postgres.clock import PostgresClock
+from onthedot.store.postgres.clock import PostgresClock, due_slots
 from onthedot.store.postgres.database import PoolSettings, PostgresDatabase
 from onthedot.store.postgres.dead_letters import PostgresDeadLetters
 from onthedot.store.postgres.jobs import PostgresJobs
@@ -14,10 +12,13 @@ from onthedot.store.postgres.ledger import PostgresLedger
 from onthedot.store.postgres.migrations import migrate
 from onthedot.store.postgres.nodes import PostgresNodes
 from onthedot.store.postgres.notes import PostgresNotes
-from onthedot.store.postgres.outbox import PostgresOutbox
 from onthedot.store.postgres.runs import PostgresRuns
+from onthedot.store.postgres.steps import PostgresSession
 from onthedot.store.postgres.upkeep import PostgresUpkeep
 from onthedot.store.postgres.zones import PostgresZones
+from onthedot.store.shared.audit import SharedAudit
+from onthedot.store.shared.calendars import SharedCalendars
+from onthedot.store.shared.outbox import SharedOutbox
 
 __all__ = ["PoolSettings", "PostgresStore", "open_store"]
 
@@ -26,17 +27,18 @@ INSTALLATION_BYTES = 5
 
 class PostgresStore:
     def __init__(self, database: PostgresDatabase) -> None:
+        session = PostgresSession(database)
         self.clock = PostgresClock(database)
         self.jobs = PostgresJobs(database, self.clock)
         self.runs = PostgresRuns(database)
         self.dead_letters = PostgresDeadLetters(database)
-        self.outbox = PostgresOutbox(database)
+        self.outbox = SharedOutbox(session)
         self.notes = PostgresNotes(database)
         self.nodes = PostgresNodes(database)
         self.ledger = PostgresLedger(database)
-        self.audit = PostgresAudit(database)
+        self.audit = SharedAudit(session, due_slots)
         self.backfills = PostgresBackfills(database)
-        self.calendars = PostgresCalendars(database)
+        self.calendars = SharedCalendars(session)
         self.zones = PostgresZones(database, self.clock)
         self.upkeep = PostgresUpkeep(database)
 

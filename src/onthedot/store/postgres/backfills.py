@@ -1,4 +1,4 @@
-"""PostgresBackfills on PostgreSQL: instants of the past, run after all, so many at a time."""
+"""Backfills on PostgreSQL: instants of the past, run after all, so many at a time."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from onthedot.core.backfilling import BackfillOptions
 from onthedot.core.instants import Instant
 from onthedot.store.postgres.database import Connection, PostgresDatabase
 from onthedot.store.postgres.statements import SQL
-from onthedot.store.refusals import no_such_backfill, no_such_job
+from onthedot.store.postgres.steps import PostgresSession, drive
+from onthedot.store.refusals import no_such_job
+from onthedot.store.shared.backfills import SharedBackfills
+from onthedot.store.shared.steps import rows
 from onthedot.store.values import BackfillView
 
 
-class PostgresBackfills:
+class PostgresBackfills(SharedBackfills):
     def __init__(self, database: PostgresDatabase) -> None:
+        super().__init__(PostgresSession(database))
         self._database = database
 
     async def begin(
@@ -31,26 +35,8 @@ class PostgresBackfills:
 
         return await self._database.transaction(verb)
 
-    async def known(self, job: int, *, after: Instant, until: Instant, limit: int) -> list[Instant]:
-        rows = await self._database.rows(SQL["backfills.known"], job, after, until, limit)
-        return [row[0] for row in rows]
-
     async def advance(self, *, limit: int, now: Instant) -> int:
         return await self._database.transaction(lambda db: _advance(db, limit, now))
-
-    async def stop(self, job: int, number: int, *, now: Instant) -> None:
-        async def verb(db: Connection) -> None:
-            if await db.fetchrow(SQL["backfills.lock"], job, number) is None:
-                raise no_such_backfill(number)
-            await db.execute(SQL["backfills.forget_unmade"], number)
-            await db.execute(SQL["backfills.end"], number, now)
-
-        await self._database.transaction(verb)
-
-    async def of_job(self, job: int, *, before: int | None, limit: int) -> list[BackfillView]:
-        below = 1 << 62 if before is None else before
-        rows = await self._database.rows(SQL["backfills.of_job"], job, below, limit)
-        return [BackfillView.of(row) for row in rows]
 
 
 async def _advance(db: Connection, limit: int, now: Instant) -> int:
@@ -58,7 +44,7 @@ async def _advance(db: Connection, limit: int, now: Instant) -> int:
     for row in await db.fetch(SQL["backfills.open"], limit):
         number, job, priority, concurrency, newest_first = row
         if await db.fetchval(SQL["dead_letters.lock_job"], job) is None:
-            await db.execute(SQL["backfills.forget_unmade"], number)
+            await drive(db, rows("backfills.forget_unmade", id=number))
         live = await db.fetchval(SQL["backfills.live"], number)
         order = "backfills.newest" if newest_first else "backfills.oldest"
         dues = await db.fetch(SQL[order], number, max(0, concurrency - live))
@@ -67,5 +53,5 @@ async def _advance(db: Connection, limit: int, now: Instant) -> int:
             await db.fetchval(SQL["backfills.make"], job, due, priority, now, now + place)
         made += len(dues)
         if not dues and not live:
-            await db.execute(SQL["backfills.end"], number, now)
+            await drive(db, rows("backfills.end", id=number, now=now))
     return made

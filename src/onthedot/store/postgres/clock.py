@@ -36,6 +36,11 @@ def near_slot(due: Instant) -> int:
     return (due - 1) // NEAR_US
 
 
+def due_slots(until: Instant) -> dict[str, int]:
+    """The last slots of both levels in which something may be due by then."""
+    return {"near": near_slot(until), "far": until // FAR_US}
+
+
 class PackedRow(NamedTuple):
     """One row of the near level, as it was read."""
 

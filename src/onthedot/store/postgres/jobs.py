@@ -27,7 +27,6 @@ from onthedot.core.model import (
 )
 from onthedot.errors import KeyTaken, NotFound
 from onthedot.store.codec import definition_text, execution_spec_from
-from onthedot.store.postgres.calendars import use
 from onthedot.store.postgres.chains import keep_chain
 from onthedot.store.postgres.clock import (
     KnownRules,
@@ -41,6 +40,7 @@ from onthedot.store.postgres.database import Connection, PostgresDatabase
 from onthedot.store.postgres.group_commit import GroupCommit
 from onthedot.store.postgres.memory import DatabaseMemory, next_numbers
 from onthedot.store.postgres.statements import SQL
+from onthedot.store.postgres.steps import drive
 from onthedot.store.refusals import (
     idempotency_mismatch,
     key_taken,
@@ -48,6 +48,7 @@ from onthedot.store.refusals import (
     version_conflict,
 )
 from onthedot.store.rows import job_of, one_offs, with_links
+from onthedot.store.shared.calendars import use
 from onthedot.store.values import Created, Receipt, Undeclared
 
 Asked: TypeAlias = tuple[Definition, Instant]
@@ -231,7 +232,7 @@ async def _create(
     rule = await rule_number(db, job.definition)
     await db.execute(SQL["jobs.insert"], *_row(job, rule, change.entry is not None))
     await _place(db, job, change, rule)
-    await use(db, number, None, definition)
+    await drive(db, use(number, None, definition))
     await keep_answer(db, receipt, job, ())
     return Created(job=job)
 
@@ -272,7 +273,7 @@ async def _create_many(
         await db.executemany(SQL["chains.put"], chains)
     for job in jobs:
         if job.definition.calendar is not None:
-            await use(db, job.id, None, job.definition)
+            await drive(db, use(job.id, None, job.definition))
     return jobs, found
 
 
@@ -296,7 +297,9 @@ async def carry_out(
 ) -> Job | None:
     """Give a job its new version instead of the old one. The caller holds the shard and the job."""
     number = old.id
-    await use(db, number, old.definition, None if change.job is None else change.job.definition)
+    await drive(
+        db, use(number, old.definition, None if change.job is None else change.job.definition)
+    )
     await _end_version(db, old, change, armed, now)
     if change.job is None:
         await db.execute(SQL["jobs.delete_cuts"], number)

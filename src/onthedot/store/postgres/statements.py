@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from onthedot.store.statements import functions, load, migrations
+from onthedot.store.statements import functions, load, migrations, numbered
 
-SQL: Final = load("onthedot.store.postgres")
+_NUMBERED = {name: numbered(text) for name, text in load("postgres").items()}
+SQL: Final = {name: text for name, (text, _) in _NUMBERED.items()}
+PARAMETERS: Final = {name: parameters for name, (_, parameters) in _NUMBERED.items()}
+"""The values of shared statements, in the order of their numbers."""
 MIGRATIONS: Final = migrations("onthedot.store.postgres")
 FUNCTIONS: Final = functions("onthedot.store.postgres")

@@ -2,77 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from onthedot.core.instants import Instant
 from onthedot.core.model import SHARDS
-from onthedot.core.zoning import AGAIN_US, ClockedJob, KnownZone, zone_in
+from onthedot.core.zoning import ClockedJob, zone_in
 from onthedot.store.postgres.clock import PostgresClock
 from onthedot.store.postgres.database import Connection, PostgresDatabase
 from onthedot.store.postgres.jobs import carry_out
 from onthedot.store.postgres.statements import SQL
+from onthedot.store.postgres.steps import PostgresSession
 from onthedot.store.rows import job_of
+from onthedot.store.shared.zones import SharedZones
 from onthedot.store.zones import (
     MOVES_KEPT,
     Move,
     Remade,
-    Used,
     offsets_from,
-    offsets_text,
     remade,
-    zone_of_rule,
-    zone_row,
 )
 
 
-class PostgresZones:
+class PostgresZones(SharedZones):
     def __init__(self, database: PostgresDatabase, clock: PostgresClock) -> None:
+        super().__init__(PostgresSession(database))
         self._database = database
         self._clock = clock
-
-    async def used(self, *, after: int, limit: int) -> Used:
-        rows = await self._database.rows(SQL["zones.used"], after, limit)
-        named = {zone for _, spec in rows if (zone := zone_of_rule(spec)) is not None}
-        return Used(named, rows[-1][0] if rows else after)
-
-    async def all(self) -> list[KnownZone]:
-        return [zone_row(row) for row in await self._database.rows(SQL["zones.all"])]
-
-    async def record(
-        self, zones: Sequence[KnownZone], changed: Collection[str], *, now: Instant
-    ) -> list[str]:
-        async def verb(db: Connection) -> list[str]:
-            # By name, so that two nodes that start at once wait for each other.
-            ordered = sorted(zones, key=lambda zone: zone.name)
-            return [
-                zone.name for zone in ordered if await _record(db, zone, zone.name in changed, now)
-            ]
-
-        return await self._database.transaction(verb)
 
     async def remake(self, *, limit: int, now: Instant) -> Remade | None:
         remade = await self._database.transaction(lambda db: _remake(db, limit, now))
         if remade is not None and remade.moves:
             self._clock.rescan()
         return remade
-
-    async def moves(self, *, limit: int) -> list[Move]:
-        return [Move(*row) for row in await self._database.rows(SQL["zones.moves"], limit)]
-
-
-async def _record(db: Connection, zone: KnownZone, changed: bool, now: Instant) -> bool:
-    """Whether its entries are to be looked at."""
-    values = (zone.name, zone.release, offsets_text(zone.offsets))
-    if (await db.execute(SQL["zones.insert"], *values)).endswith(" 1"):
-        return False
-    release, offsets = await db.fetchrow(SQL["zones.get"], zone.name)
-    if release > zone.release or (release, offsets) == values[1:]:
-        return False
-    if not changed:
-        await db.execute(SQL["zones.renew"], *values)
-        return False
-    await db.execute(SQL["zones.change"], *values, now, now + AGAIN_US)
-    return True
 
 
 async def _remake(db: Connection, limit: int, now: Instant) -> Remade | None:

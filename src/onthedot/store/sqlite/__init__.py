@@ -5,9 +5,10 @@ from __future__ import annotations
 import sqlite3
 
 from onthedot.ids import Chance, SystemChance
-from onthedot.store.sqlite.audit import SqliteAudit
+from onthedot.store.shared.audit import SharedAudit
+from onthedot.store.shared.calendars import SharedCalendars
+from onthedot.store.shared.outbox import SharedOutbox
 from onthedot.store.sqlite.backfills import SqliteBackfills
-from onthedot.store.sqlite.calendars import SqliteCalendars
 from onthedot.store.sqlite.clock import SqliteClock
 from onthedot.store.sqlite.connecting import connect, translated
 from onthedot.store.sqlite.database import FileDatabase, InlineDatabase, SqliteDatabase
@@ -17,8 +18,8 @@ from onthedot.store.sqlite.ledger import SqliteLedger
 from onthedot.store.sqlite.migrations import migrate
 from onthedot.store.sqlite.nodes import SqliteNodes
 from onthedot.store.sqlite.notes import SqliteNotes
-from onthedot.store.sqlite.outbox import SqliteOutbox
 from onthedot.store.sqlite.runs import SqliteRuns
+from onthedot.store.sqlite.steps import SqliteSession
 from onthedot.store.sqlite.upkeep import SqliteUpkeep
 from onthedot.store.sqlite.zones import SqliteZones
 
@@ -27,17 +28,18 @@ INSTALLATION_BYTES = 5
 
 class SqliteStore:
     def __init__(self, database: SqliteDatabase) -> None:
+        session = SqliteSession(database)
         self.clock = SqliteClock(database)
         self.jobs = SqliteJobs(database)
         self.runs = SqliteRuns(database)
         self.dead_letters = SqliteDeadLetters(database)
-        self.outbox = SqliteOutbox(database)
+        self.outbox = SharedOutbox(session)
         self.notes = SqliteNotes(database)
         self.nodes = SqliteNodes(database)
         self.ledger = SqliteLedger(database)
-        self.audit = SqliteAudit(database)
+        self.audit = SharedAudit(session)
         self.backfills = SqliteBackfills(database)
-        self.calendars = SqliteCalendars(database)
+        self.calendars = SharedCalendars(session)
         self.zones = SqliteZones(database)
         self.upkeep = SqliteUpkeep(database)
 

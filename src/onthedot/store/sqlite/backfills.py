@@ -1,4 +1,4 @@
-"""SqliteBackfills on SQLite: instants of the past, run after all, so many at a time."""
+"""Backfills on SQLite: instants of the past, run after all, so many at a time."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from collections.abc import Sequence
 
 from onthedot.core.backfilling import BackfillOptions
 from onthedot.core.instants import Instant
-from onthedot.store.refusals import no_such_backfill, no_such_job
+from onthedot.store.refusals import no_such_job
+from onthedot.store.shared.backfills import SharedBackfills
 from onthedot.store.sqlite.database import SqliteDatabase
 from onthedot.store.sqlite.enqueueing import free_number
 from onthedot.store.sqlite.statements import SQL
+from onthedot.store.sqlite.steps import SqliteSession
 from onthedot.store.values import BackfillView
 
 
-class SqliteBackfills:
+class SqliteBackfills(SharedBackfills):
     def __init__(self, database: SqliteDatabase) -> None:
+        super().__init__(SqliteSession(database))
         self._database = database
 
     async def begin(
@@ -23,23 +26,8 @@ class SqliteBackfills:
     ) -> BackfillView:
         return await self._database.write(lambda db: _begin(db, job, dues, options, now))
 
-    async def known(self, job: int, *, after: Instant, until: Instant, limit: int) -> list[Instant]:
-        bounds = {"job": job, "after": after, "until": until, "limit": limit}
-        return await self._database.read(
-            lambda db: [due for (due,) in db.execute(SQL["backfills.known"], bounds)]
-        )
-
     async def advance(self, *, limit: int, now: Instant) -> int:
         return await self._database.write(lambda db: _advance(db, limit, now))
-
-    async def stop(self, job: int, number: int, *, now: Instant) -> None:
-        await self._database.write(lambda db: _stop(db, job, number, now))
-
-    async def of_job(self, job: int, *, before: int | None, limit: int) -> list[BackfillView]:
-        bounds = {"job": job, "before": 1 << 62 if before is None else before, "limit": limit}
-        return await self._database.read(
-            lambda db: [BackfillView.of(row) for row in db.execute(SQL["backfills.of_job"], bounds)]
-        )
 
 
 def _begin(
@@ -87,11 +75,3 @@ def _advance(db: sqlite3.Connection, limit: int, now: Instant) -> int:
         if not dues and not live:
             db.execute(SQL["backfills.end"], {"id": number, "now": now})
     return made
-
-
-def _stop(db: sqlite3.Connection, job: int, number: int, now: Instant) -> None:
-    found = db.execute(SQL["backfills.get"], (job, number)).fetchone()
-    if found is None:
-        raise no_such_backfill(number)
-    db.execute(SQL["backfills.forget_unmade"], {"id": number})
-    db.execute(SQL["backfills.end"], {"id": number, "now": now})

@@ -33,12 +33,13 @@ from onthedot.store.refusals import (
     version_conflict,
 )
 from onthedot.store.rows import job_of, one_offs, with_links
-from onthedot.store.sqlite.calendars import use
+from onthedot.store.shared.calendars import use
 from onthedot.store.sqlite.chains import chain_of, keep_chain
 from onthedot.store.sqlite.clock import intern_rule
 from onthedot.store.sqlite.database import SqliteDatabase, as_json
 from onthedot.store.sqlite.outcomes import HeldRun, end_unstarted, is_taken, record_ranges
 from onthedot.store.sqlite.statements import SQL
+from onthedot.store.sqlite.steps import drive
 from onthedot.store.values import Created, Receipt, Undeclared
 
 _NO_RUN = -1
@@ -157,7 +158,7 @@ def _create(
     inserted = db.execute(SQL["jobs.insert"], _columns(job, change, rule)).lastrowid
     assert inserted == number, (inserted, number)
     _place(db, job, change, rule)
-    use(db, number, None, definition)
+    drive(db, use(number, None, definition))
     keep_answer(db, receipt, job, (), now)
     return Created(job=job)
 
@@ -185,7 +186,7 @@ def _create_many(
             entries.append((job.shard, change.entry, number, 1, rule))
         _place_run(db, job, change)
         if definition.calendar is not None:
-            use(db, number, None, definition)
+            drive(db, use(number, None, definition))
     db.executemany(SQL["jobs.insert"], rows)
     db.executemany(SQL["clock.put"], sorted(entries))
     return list(range(first, first + len(rows)))
@@ -218,7 +219,7 @@ def carry_out(db: sqlite3.Connection, old: Job, change: Change, now: Instant) ->
     job = old.id
     if change.job is not None:
         _refuse_taken_key(db, change.job.definition, job)
-    use(db, job, old.definition, None if change.job is None else change.job.definition)
+    drive(db, use(job, old.definition, None if change.job is None else change.job.definition))
     (armed,) = db.execute(SQL["jobs.armed"], (job,)).fetchone()
     deleted = change.job is None
     ending = {"job": job, "cut": change.cut, "now": now, "deleted": deleted}

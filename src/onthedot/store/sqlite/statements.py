@@ -6,5 +6,5 @@ from typing import Final
 
 from onthedot.store.statements import load, migrations
 
-SQL: Final = load("onthedot.store.sqlite")
+SQL: Final = load("sqlite")
 MIGRATIONS: Final = migrations("onthedot.store.sqlite")

@@ -3,50 +3,28 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Sequence
 
 from onthedot.core.instants import Instant
 from onthedot.core.model import SHARDS
-from onthedot.core.zoning import AGAIN_US, ClockedJob, KnownZone, zone_in
+from onthedot.core.zoning import ClockedJob, zone_in
+from onthedot.store.shared.zones import SharedZones
 from onthedot.store.sqlite.database import SqliteDatabase, as_json
 from onthedot.store.sqlite.jobs import carry_out, get_job
 from onthedot.store.sqlite.statements import SQL
+from onthedot.store.sqlite.steps import SqliteSession
 from onthedot.store.zones import (
     MOVES_KEPT,
     Move,
     Remade,
-    Used,
     offsets_from,
-    offsets_text,
     remade,
-    zone_of_rule,
-    zone_row,
 )
 
 
-class SqliteZones:
+class SqliteZones(SharedZones):
     def __init__(self, database: SqliteDatabase) -> None:
+        super().__init__(SqliteSession(database))
         self._database = database
-
-    async def used(self, *, after: int, limit: int) -> Used:
-        def look(db: sqlite3.Connection) -> Used:
-            rows = db.execute(SQL["zones.used"], {"after": after, "limit": limit}).fetchall()
-            named = {zone for _, spec in rows if (zone := zone_of_rule(spec)) is not None}
-            return Used(named, rows[-1][0] if rows else after)
-
-        return await self._database.read(look)
-
-    async def all(self) -> list[KnownZone]:
-        return await self._database.read(
-            lambda db: [zone_row(row) for row in db.execute(SQL["zones.all"])]
-        )
-
-    async def record(
-        self, zones: Sequence[KnownZone], changed: Collection[str], *, now: Instant
-    ) -> list[str]:
-        return await self._database.write(
-            lambda db: [zone.name for zone in zones if _record(db, zone, zone.name in changed, now)]
-        )
 
     async def remake(self, *, limit: int, now: Instant) -> Remade | None:
         # A look first: nearly always there is nothing to do, and that must not cost a commit.
@@ -56,28 +34,6 @@ class SqliteZones:
         ):
             return None
         return await self._database.write(lambda db: _remake(db, limit, now))
-
-    async def moves(self, *, limit: int) -> list[Move]:
-        return await self._database.read(
-            lambda db: [Move._make(row) for row in db.execute(SQL["zones.moves"], (limit,))]
-        )
-
-
-def _record(db: sqlite3.Connection, zone: KnownZone, changed: bool, now: Instant) -> bool:
-    """Whether its entries are to be looked at."""
-    values = {"name": zone.name, "release": zone.release, "offsets": offsets_text(zone.offsets)}
-    row = db.execute(SQL["zones.get"], (zone.name,)).fetchone()
-    if row is None:
-        db.execute(SQL["zones.insert"], values)
-        return False
-    release, offsets = row
-    if release > zone.release or (release, offsets) == (zone.release, values["offsets"]):
-        return False
-    if not changed:
-        db.execute(SQL["zones.renew"], values)
-        return False
-    db.execute(SQL["zones.change"], values | {"now": now, "again_at": now + AGAIN_US})
-    return True
 
 
 def _remake(db: sqlite3.Connection, limit: int, now: Instant) -> Remade | None:

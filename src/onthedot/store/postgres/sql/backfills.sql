@@ -19,13 +19,6 @@ update backfill
 set total = $2
 where id = $1
 
--- name: backfills.known
-select due
-from backfill_item
-where job = $1 and due > $2 and due <= $3
-order by due
-limit $4
-
 -- name: backfills.open
 -- why: skip locked: another node is at it
 select id, job, priority, concurrency, newest_first
@@ -60,29 +53,6 @@ limit $2
 -- name: backfills.make
 -- why: it may start at once, and must not be taken for a run that has waited since it was due
 select backfill_run($1, $2, $3, $4, $5)
-
--- name: backfills.end
-update backfill
-set ended_at = $2
-where id = $1 and ended_at is null
-
--- name: backfills.lock
-select ended_at
-from backfill
-where id = $2 and job = $1
-for update
-
--- name: backfills.forget_unmade
-delete from backfill_item
-where backfill = $1 and run is null
-
--- name: backfills.of_job
-select b.id, b.job, b.priority, b.concurrency, b.newest_first, b.total, b.created_at, b.ended_at,
-  (select count(*) from backfill_item i where i.backfill = b.id and i.run is not null)
-from backfill b
-where b.job = $1 and b.id < $2
-order by b.id desc
-limit $3
 
 -- name: backfills.origins
 select x.job, x.run, i.due

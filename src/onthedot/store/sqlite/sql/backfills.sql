@@ -7,13 +7,6 @@ insert into backfill_item (job, due, backfill)
 values (?, ?, ?)
 on conflict (job, due) do nothing
 
--- name: backfills.known
-select due
-from backfill_item
-where job = :job and due > :after and due <= :until
-order by due
-limit :limit
-
 -- name: backfills.open
 select id, job, priority, concurrency, newest_first
 from backfill
@@ -48,23 +41,6 @@ update backfill_item
 set run = ?
 where job = ? and due = ?
 
--- name: backfills.end
-update backfill
-set ended_at = :now
-where id = :id and ended_at is null
-
--- name: backfills.forget_unmade
-delete from backfill_item
-where backfill = :id and run is null
-
--- name: backfills.of_job
-select b.id, b.job, b.priority, b.concurrency, b.newest_first, b.total, b.created_at, b.ended_at,
-  (select count(*) from backfill_item i where i.backfill = b.id and i.run is not null)
-from backfill b
-where b.job = :job and b.id < :before
-order by b.id desc
-limit :limit
-
 -- name: backfills.origin
 select due
 from backfill_item
@@ -74,8 +50,3 @@ where job = ? and run = ?
 update backfill
 set total = ?
 where id = ?
-
--- name: backfills.get
-select id
-from backfill
-where job = ? and id = ?

@@ -1,34 +1,3 @@
--- name: zones.used
-select id, spec
-from rule
-where id > :after
-order by id
-limit :limit
-
--- name: zones.all
-select name, release, offsets, told_at, shard is not null or again_at is not null
-from zone
-order by name
-
--- name: zones.get
-select release, offsets
-from zone
-where name = ?
-
--- name: zones.insert
-insert into zone (name, release, offsets)
-values (:name, :release, :offsets)
-
--- name: zones.renew
-update zone
-set release = :release, offsets = :offsets
-where name = :name
-
--- name: zones.change
-update zone
-set release = :release, before = offsets, offsets = :offsets, told_at = :now, shard = 0, job = 0, again_at = :again_at
-where name = :name
-
 -- name: zones.pending
 select name, release, before, shard, job
 from zone
@@ -84,15 +53,3 @@ values (?, ?, ?, ?, ?, ?, ?, ?)
 -- name: zones.forget_moves
 delete from zone_move
 where id <= (select max(id) from zone_move) - ?
-
--- name: zones.moves
-select at, zone, release, job, name, version, old, new
-from zone_move
-order by id desc
-limit ?
-
--- name: zones.told
--- why: as long as entries are still to be looked at, nothing that was due by now can be told
-select name, case when shard is not null or again_at is not null then :until else told_at end
-from zone
-where told_at is not null
