@@ -22,6 +22,7 @@ from onthedot.config import Settings
 from onthedot.core.declared import DeclaredJob
 from onthedot.core.instants import SECOND, Instant
 from onthedot.core.model import Lanes
+from onthedot.core.views import NodeFacts
 from onthedot.errors import (
     LoopEnded,
     NodeDead,
@@ -42,7 +43,6 @@ from onthedot.roles.runners.factory import Functions, open_functions, open_runne
 from onthedot.roles.runners.transactions import FunctionTransactions
 from onthedot.store.contract import Store
 from onthedot.store.timed import timed
-from onthedot.store.values import NodeFacts
 
 if TYPE_CHECKING:
     from onthedot.store.postgres.hints import Hints

@@ -15,10 +15,10 @@ from onthedot.core.firing import claim_end
 from onthedot.core.instants import DAY, SECOND, Instant
 from onthedot.core.model import Definition
 from onthedot.core.schedules import Cron, Every
+from onthedot.core.views import NodeFacts
 from onthedot.ids import SystemChance
 from onthedot.roles.incarnation import Incarnation, NodeServices, join
 from onthedot.store.contract import Store
-from onthedot.store.values import NodeFacts
 from onthedot_bench.figures import FigureSheet, Found
 from onthedot_bench.handlers import Opened
 from onthedot_bench.population import Dues

@@ -8,8 +8,8 @@ import pytest
 
 from onthedot.core.instants import HOUR, SECOND
 from onthedot.core.model import CALLBACKS
+from onthedot.core.views import Load, NodeView
 from onthedot.errors import NodeDead
-from onthedot.store.values import Load, NodeView
 from tests.support.builders import a_node, facts, kill, prune
 
 

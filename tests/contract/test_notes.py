@@ -6,8 +6,9 @@ import pytest
 
 from onthedot.core.instants import DAY, MINUTE, SECOND
 from onthedot.core.model import LeasedRun
+from onthedot.core.views import Progress
 from onthedot.errors import NodeDead
-from onthedot.store.notes import LogCursor, Progress, RunNote
+from onthedot.store.notes import LogCursor, RunNote
 from tests.support.builders import (
     a_held_run,
     a_node,

@@ -9,8 +9,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from onthedot.core.instants import SECOND
+from onthedot.core.views import Load
 from onthedot.errors import StoreUnavailable
-from onthedot.store.values import Load
 from tests.integration.test_api_kit import Api, an_api, check_problem
 from tests.support import builders
 from tests.support.roles import Failing, FaultyStore

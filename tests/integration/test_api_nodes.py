@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from onthedot.core.instants import HOUR, SECOND, format_instant
-from onthedot.store.values import Load
+from onthedot.core.views import Load
 from tests.integration.test_api_kit import Api, an_api, check_problem
 from tests.support.builders import a_node, facts, kill
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from onthedot.core.instants import HOUR, MINUTE, SECOND
+from onthedot.core.views import Load
 from onthedot.ids import parse_job_id, run_id
-from onthedot.store.values import Load
 from tests.integration.test_api_kit import Api, an_api, check_problem
 from tests.support import builders
 from tests.support.builders import RunKey, facts

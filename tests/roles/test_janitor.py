@@ -10,12 +10,12 @@ import pytest
 
 from onthedot.core.instants import DAY, SECOND, Instant
 from onthedot.core.states import Status
+from onthedot.core.views import NodeFacts
 from onthedot.errors import NotFound, StoreUnavailable
 from onthedot.roles import janitor
 from onthedot.roles.janitor import PRUNE_S, WATCH_S
 from onthedot.roles.processes import this_process
 from onthedot.store.contract import Store
-from onthedot.store.values import NodeFacts
 from tests.support.builders import (
     a_held_run,
     a_node,

@@ -16,13 +16,13 @@ from onthedot.clock import Clock, DatabaseClock
 from onthedot.config import Settings
 from onthedot.core.instants import DAY
 from onthedot.core.model import Lanes
+from onthedot.core.views import NodeFacts
 from onthedot.node import Node
 from onthedot.roles.incarnation import NodeServices
 from onthedot.roles.notifier import NoticeDelivery
 from onthedot.roles.runners import EitherRunner
 from onthedot.roles.runners.functions import FunctionRunner
 from onthedot.roles.runners.transactions import FunctionTransactions
-from onthedot.store.values import NodeFacts
 from tests.simulation.history import Trouble
 from tests.simulation.line import Line, store_over
 from tests.simulation.loop import SECOND, Life

@@ -14,9 +14,9 @@ from onthedot.core.instants import MILLISECOND, SECOND, Instant
 from onthedot.core.model import Definition, Job, Once, is_occurrence
 from onthedot.core.schedules import Cron, Every, FixedDelay
 from onthedot.core.states import Status
+from onthedot.core.views import RunView
 from onthedot.errors import Taken
 from onthedot.store.contract import Store
-from onthedot.store.values import RunView
 from tests.support.builders import PAGES_MAX, a_job, claim, fire, ledger_of, plan
 from tests.support.clock import ManualClock
 

@@ -22,9 +22,10 @@ from onthedot.core.model import (
 )
 from onthedot.core.schedules import Every
 from onthedot.core.states import Status
+from onthedot.core.views import NodeFacts, RunView
 from onthedot.store.claims import Lessee
 from onthedot.store.contract import Store
-from onthedot.store.values import NodeFacts, Receipt, RunView
+from onthedot.store.values import Receipt
 from tests.support.clock import ManualClock
 
 ALL_SHARDS = frozenset(range(SHARDS))

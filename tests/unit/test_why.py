@@ -12,12 +12,11 @@ from onthedot.core.instants import HOUR, MINUTE, SECOND
 from onthedot.core.model import Definition, Job, Once
 from onthedot.core.schedules import Cron, Every, FixedDelay
 from onthedot.core.states import Status
+from onthedot.core.views import Load, NodeFacts, NodeView, RunView
 from onthedot.core.why import (
     Facts,
     Finding,
-    NodeFact,
     NoticeFact,
-    RunFact,
     Severity,
     last_due,
     summary,
@@ -27,8 +26,19 @@ from onthedot.core.why import (
 
 NOW = 1_800_000_000 * SECOND  # 2027-01-15T08:00:00Z
 ALL = ("api", "scheduler", "worker", "janitor")
-NODE = NodeFact(number=3, roles=ALL, slots=100, running=7)
 HOURLY = Every(HOUR)
+
+
+BUSY = Load(running=7)
+
+
+def a_node(number: int = 3, *, dead: bool = False, load: Load = BUSY, **facts: Any) -> NodeView:
+    said = {"roles": ALL, "slots": 100, **facts}
+    about = NodeFacts(boot_id="boot", host="host", pid=1, version="0", **said)
+    return NodeView(number=number, facts=about, joined_at=0, beat_at=0, dead=dead, load=load)
+
+
+NODE = a_node()
 
 
 def a_job(*, made: int = NOW - 10 * MINUTE, **fields: Any) -> Job:
@@ -40,13 +50,14 @@ def a_job(*, made: int = NOW - 10 * MINUTE, **fields: Any) -> Job:
 
 def facts(job: Job | None = None, **fields: Any) -> Facts:
     return Facts(
-        **{"now": NOW, "job_id": "job-11", "job": job or a_job(), "nodes": [NODE], **fields}
+        run_id="abc-11-{}".format,
+        **{"now": NOW, "job_id": "job-11", "job": job or a_job(), "nodes": [NODE], **fields},
     )
 
 
-def a_run(status: Status, **fields: Any) -> RunFact:
-    said = {"run_id": "abc-11-2", "due": NOW - MINUTE, "at": NOW - MINUTE, "attempt": 1, **fields}
-    return RunFact(status=status, **said)
+def a_run(status: Status, **fields: Any) -> RunView:
+    said = {"due": NOW - MINUTE, "at": NOW - MINUTE, "attempt": 1, "rescues": 0, **fields}
+    return RunView(job=17, run=2, version=1, status=status, **said)
 
 
 def found(findings: list[Finding], check: str) -> Finding:
@@ -145,15 +156,15 @@ def test_an_entry_that_was_set_aside_is_a_problem():
 @pytest.mark.parametrize(
     ("node", "check", "said"),
     [
-        (replace(NODE, alive=False), "scheduler", "no scheduler is alive"),
-        (replace(NODE, alive=False), "worker", "no worker is alive"),
-        (replace(NODE, roles=("worker",)), "scheduler", "no scheduler is alive"),
-        (replace(NODE, roles=("scheduler",)), "worker", "no worker is alive"),
-        (replace(NODE, queues=("mail",)), "worker", "no worker takes runs of queue 'default'"),
-        (replace(NODE, claiming=False), "scheduler", "is about to leave"),
-        (replace(NODE, offset_us=6 * SECOND), "scheduler", "node 3 is 6 s off the database's"),
-        (replace(NODE, offset_us=-6 * SECOND), "worker", "node 3 is 6 s off the database's"),
-        (replace(NODE, running=100), "slots", "all 100 slots are busy, and 41 due runs"),
+        (a_node(dead=True), "scheduler", "no scheduler is alive"),
+        (a_node(dead=True), "worker", "no worker is alive"),
+        (a_node(roles=("worker",)), "scheduler", "no scheduler is alive"),
+        (a_node(roles=("scheduler",)), "worker", "no worker is alive"),
+        (a_node(queues=("mail",)), "worker", "no worker takes runs of queue 'default'"),
+        (a_node(load=Load(claiming=False)), "scheduler", "is about to leave"),
+        (a_node(load=Load(offset_us=6 * SECOND)), "scheduler", "node 3 is 6 s off the database's"),
+        (a_node(load=Load(offset_us=-6 * SECOND)), "worker", "node 3 is 6 s off the database's"),
+        (a_node(load=Load(running=100)), "slots", "all 100 slots are busy, and 41 due runs"),
     ],
 )
 def test_what_is_missing_is_named_with_a_fix(node, check, said):
@@ -165,18 +176,18 @@ def test_what_is_missing_is_named_with_a_fix(node, check, said):
 
 
 def test_the_scheduler_of_the_job_s_shard_is_the_one_that_is_named():
-    nodes = [replace(NODE, number=number) for number in (3, 5, 9)]
+    nodes = [a_node(number) for number in (3, 5, 9)]
 
     # Shards are dealt in turn: 17 % 16 is shard 1, which is the second one's.
     assert "node 5" in found(why_job(facts(nodes=nodes)), "scheduler").found
-    without = [nodes[0], replace(nodes[1], alive=False), nodes[2]]
+    without = [nodes[0], replace(nodes[1], dead=True), nodes[2]]
     assert "node 9" in found(why_job(facts(nodes=without)), "scheduler").found
 
 
 def test_slots_are_those_of_the_workers_that_take_the_queue():
     nodes = [
-        replace(NODE, running=100, queues=("default",)),
-        replace(NODE, number=4, running=0, queues=("mail",)),
+        a_node(load=Load(running=100), queues=("default",)),
+        a_node(4, load=Load(), queues=("mail",)),
     ]
 
     assert found(why_job(facts(nodes=nodes)), "slots").verdict is Severity.PROBLEM
@@ -263,7 +274,7 @@ def test_a_run_to_come_says_when_it_is_due():
 
 def test_a_queued_run_that_nobody_holds_needs_a_worker():
     run = a_run(Status.QUEUED)
-    deaf = replace(NODE, queues=("mail",))
+    deaf = a_node(queues=("mail",))
 
     findings = why_run(facts(nodes=[deaf], queued=5), run)
 
@@ -286,8 +297,8 @@ def test_every_status_of_a_run_has_a_summary(status):
 
 def test_a_run_in_the_hands_of_a_dead_node_is_taken_over_by_a_janitor():
     run = a_run(Status.RUNNING, node=2, started_at=NOW - MINUTE)
-    dead = replace(NODE, number=2, alive=False)
-    other = replace(NODE, roles=("worker",))
+    dead = a_node(2, dead=True)
+    other = a_node(roles=("worker",))
 
     saved, lost = why_run(facts(nodes=[NODE, dead]), run), why_run(facts(nodes=[other, dead]), run)
 
@@ -305,13 +316,13 @@ def test_a_running_run_names_its_node_and_how_to_end_it():
     assert "since 2027-01-15T07:59:00Z (1 min ago)" in found(findings, "running").found
     assert "onthedot run cancel abc-11-2" in found(findings, "running").fix
     assert "node 3 holds it" in found(findings, "node").found
-    off = why_run(facts(nodes=[replace(NODE, offset_us=9 * SECOND)]), run)
+    off = why_run(facts(nodes=[a_node(load=Load(offset_us=9 * SECOND))]), run)
     assert found(off, "node").verdict is Severity.PROBLEM
 
 
 def test_rescues_redrives_and_deleted_jobs_are_told():
-    run = a_run(Status.SUCCEEDED, rescues=2, redrive_of="abc-11-1")
-    gone = Facts(now=NOW, job_id="job-11", job=None)
+    run = a_run(Status.SUCCEEDED, rescues=2, redrive_of=1)
+    gone = replace(facts(), job=None, nodes=())
 
     findings = why_run(gone, run)
 

@@ -9,10 +9,11 @@ from onthedot.api.http import Response
 from onthedot.api.routing import Route, get
 from onthedot.api.services import Services
 from onthedot.core.instants import SECOND, Instant
+from onthedot.core.views import NodeView
 from onthedot.errors import StoreError
 from onthedot.observe.events import warn
 from onthedot.observe.metrics import MEDIA_TYPE, Gauges, Scrape, render
-from onthedot.store.values import Backlog, NodeView
+from onthedot.store.values import Backlog
 
 FRESH_S: Final = 1.0
 """However many scrape, the store is asked no more often than this."""

@@ -10,7 +10,7 @@ from onthedot.api.responses import answer
 from onthedot.api.routing import Route, get
 from onthedot.api.services import Services
 from onthedot.core.instants import MILLISECOND, format_instant
-from onthedot.store.values import NodeView
+from onthedot.core.views import NodeView
 from onthedot.wire import LoadOut, NodeList, NodeOut
 
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from onthedot.api.health import health_out
 from onthedot.api.http import Response
 from onthedot.api.nodes import node_out
-from onthedot.api.responses import answer
+from onthedot.api.responses import answer, run_fields
 from onthedot.api.routing import Route, get
 from onthedot.api.services import Services
 from onthedot.core.instants import HOUR, MILLISECOND, Instant, format_instant
-from onthedot.ids import job_id, run_id
-from onthedot.store.values import NodeView, Overview, RunView
+from onthedot.core.views import NodeView, RunView
+from onthedot.ids import job_id
+from onthedot.store.values import Overview
 from onthedot.wire import LatenessOut, OverviewOut, OverviewRun, UpcomingOut
-from onthedot.wire.converting import instant_text
 
 LIMIT: Final = 50
 DEAD_SHOWN_US: Final = HOUR
@@ -96,20 +97,12 @@ def _percentile(ordered: Sequence[int], part: float) -> float | None:
 
 def _run(view: RunView, names: dict[int, str], installation: str) -> OverviewRun:
     late = lateness_us(view)
+    # The page is asked for every second, and has no room for more.
+    short = replace(view, output=None, error=view.error and view.error.partition("\n")[0])
     return OverviewRun(
-        run_id=run_id(installation, view.job, view.run),
-        job_id=job_id(view.job),
+        **run_fields(short, installation),
         job_name=_name(names, view.job),
-        status=view.status,
-        scheduled_for=format_instant(view.due),
         at=format_instant(view.at),
-        started_at=instant_text(view.started_at),
-        finished_at=instant_text(view.finished_at),
-        attempt=view.attempt,
-        error=view.error and view.error.partition("\n")[0],
-        reason=view.reason,
-        until=instant_text(view.until),
-        count=view.count,
         lateness_ms=None if late is None else late / MILLISECOND,
     )
 

@@ -9,9 +9,10 @@ import msgspec
 
 from onthedot.api.http import Response
 from onthedot.core.instants import format_instant
+from onthedot.core.views import AttemptView, RunView
 from onthedot.ids import job_id, run_id
 from onthedot.store.notes import LogRow
-from onthedot.store.values import AttemptView, RunStory, RunView
+from onthedot.store.values import RunStory
 from onthedot.wire import AttemptOut, LineOut, ProgressOut, RunDetail, RunOut
 from onthedot.wire.converting import instant_text
 
@@ -27,19 +28,20 @@ def json_text(text: bytes, status: int = 200, headers: Mapping[str, str] | None 
 
 
 def run_out(view: RunView, installation: str) -> RunOut:
-    return RunOut(**_shown(view, installation))
+    return RunOut(**run_fields(view, installation))
 
 
 def run_detail(story: RunStory, installation: str) -> RunDetail:
     return RunDetail(
-        **_shown(story.run, installation),
+        **run_fields(story.run, installation),
         nominal=instant_text(story.moved.nominal),
         not_before=instant_text(story.moved.not_before),
         attempts=[_attempt_out(attempt) for attempt in story.attempts],
     )
 
 
-def _shown(view: RunView, installation: str) -> dict[str, Any]:
+def run_fields(view: RunView, installation: str) -> dict[str, Any]:
+    """A run as every answer shows it."""
     return {
         "run_id": run_id(installation, view.job, view.run),
         "job_id": job_id(view.job),

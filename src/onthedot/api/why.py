@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -16,10 +16,10 @@ from onthedot.core.instants import Instant
 from onthedot.core.model import Job, occurrence
 from onthedot.core.notifying import FAILURES
 from onthedot.core.states import is_over
-from onthedot.core.why import Facts, NodeFact, NoticeFact, RunFact, last_due, why_job, why_run
+from onthedot.core.views import RunView
+from onthedot.core.why import Facts, NoticeFact, last_due, why_job, why_run
 from onthedot.errors import NotDead, NotFound
 from onthedot.ids import job_id, parse_job_id, parse_run_id, run_id
-from onthedot.store.values import NodeView, RunView
 from onthedot.wire import why_out
 from onthedot.wire.pipe import NODE_LEVEL, Line
 
@@ -41,13 +41,14 @@ async def explain_job(job: str, services: Services) -> Response:
     facts = Facts(
         now=now,
         job_id=job,
+        run_id=partial(run_id, services.installation, number),
         job=found,
-        nodes=await _nodes(services),
+        nodes=await services.store.nodes.all(),
         set_aside=await services.store.ledger.set_aside(number),
         recorded=await _is_recorded(services, found, views, now),
         queued=await _queued(services, found, now),
-        last=None if ended is None else _run_fact(ended, services.installation),
-        link=None if link is None else _run_fact(link, services.installation),
+        last=ended,
+        link=link,
         is_letter=ended is not None and await _is_letter(services, ended),
         horizon=await services.store.clock.horizon(),
     )
@@ -69,16 +70,15 @@ async def explain_run(run: str, services: Services) -> Response:
     facts = Facts(
         now=now,
         job_id=job_id(which.job),
+        run_id=partial(run_id, services.installation, which.job),
         job=job,
-        nodes=await _nodes(services),
+        nodes=await services.store.nodes.all(),
         queued=0 if job is None else await _queued(services, job, now),
         is_letter=await _is_letter(services, view),
         notice=await _notice(services, view),
+        fault=None if is_over(view.status) else await _fault(services, view),
     )
-    fact = _run_fact(view, services.installation)
-    if not is_over(view.status):
-        fact = replace(fact, fault=await _fault(services, view))
-    return answer(why_out(job_id(which.job), run, why_run(facts, fact)))
+    return answer(why_out(job_id(which.job), run, why_run(facts, view)))
 
 
 async def _fault(services: Services, view: RunView) -> str | None:
@@ -119,10 +119,6 @@ async def _link(services: Services, job: Job, now: Instant) -> RunView | None:
         return None
 
 
-async def _nodes(services: Services) -> list[NodeFact]:
-    return [_node_fact(node) for node in await services.store.nodes.all()]
-
-
 async def _queued(services: Services, job: Job, now: Instant) -> int:
     backlog = await services.store.ledger.backlog(most=COUNT_MAX, now=now)
     return sum(depth.runs for depth in backlog.queues if depth.queue == job.definition.queue)
@@ -155,40 +151,6 @@ async def _notice(services: Services, view: RunView) -> NoticeFact | None:
     if found is None:
         return None
     return NoticeFact(found.url, found.tries, found.at, found.trouble)
-
-
-def _node_fact(node: NodeView) -> NodeFact:
-    return NodeFact(
-        number=node.number,
-        roles=node.facts.roles,
-        queues=node.facts.queues,
-        functions=node.facts.functions,
-        slots=node.facts.slots,
-        running=node.load.running,
-        alive=not node.dead,
-        offset_us=node.load.offset_us,
-        claiming=node.load.claiming,
-    )
-
-
-def _run_fact(view: RunView, installation: str) -> RunFact:
-    old = view.redrive_of
-    return RunFact(
-        run_id=run_id(installation, view.job, view.run),
-        status=view.status,
-        due=view.due,
-        at=view.at,
-        attempt=view.attempt,
-        rescues=view.rescues,
-        node=view.node,
-        started_at=view.started_at,
-        finished_at=view.finished_at,
-        error=view.error and view.error.partition("\n")[0],
-        reason=view.reason,
-        until=view.until,
-        count=view.count,
-        redrive_of=None if old is None else run_id(installation, view.job, old),
-    )
 
 
 ROUTES: Final[list[Route]] = [explain_job, explain_run]

@@ -16,6 +16,7 @@ from onthedot.clock import Clock
 from onthedot.core.firing import AHEAD
 from onthedot.core.instants import SECOND, Instant
 from onthedot.core.model import CALLBACKS, ExecutionSpec, Lanes, LeasedRun, Outcome
+from onthedot.core.views import NodeFacts
 from onthedot.errors import NodeDead, StoreError
 from onthedot.ids import Chance
 from onthedot.observe.events import log, warn
@@ -39,7 +40,6 @@ from onthedot.roles.supervisor import Supervisor
 from onthedot.roles.tzdata_sync import LOOK_S, TzdataSync
 from onthedot.roles.worker import Worker
 from onthedot.store.contract import Store
-from onthedot.store.values import NodeFacts
 
 Tell = Callable[[str, Iterable[Instant]], None]
 """Hints for other nodes: 'queue' when runs are anybody's, 'clock' when the clock or the waiting

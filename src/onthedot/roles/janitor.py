@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from onthedot.clock import Clock
 from onthedot.core.instants import DAY, Instant
 from onthedot.core.recovery import Heard, listen, silent_before
+from onthedot.core.views import NodeView
 from onthedot.observe.events import log, warn
 from onthedot.observe.tally import Tally
 from onthedot.roles.membership import Membership
 from onthedot.roles.processes import is_gone
 from onthedot.store.contract import Store
-from onthedot.store.values import NodeView
 
 WATCH_S = 1.5
 RESCUE_MAX = 1_000

@@ -17,10 +17,10 @@ from onthedot.core.recovery import (
     may_start,
     shards_of,
 )
+from onthedot.core.views import Load
 from onthedot.errors import StoreUnavailable
 from onthedot.observe.events import warn
 from onthedot.store.contract import Store
-from onthedot.store.values import Load
 
 T = TypeVar("T")
 

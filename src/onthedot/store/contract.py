@@ -26,6 +26,7 @@ from onthedot.core.model import (
     Rule,
     RunRef,
 )
+from onthedot.core.views import IDLE, Load, NodeFacts, NodeView, RunView
 from onthedot.store.calendars import CalendarVerbs
 from onthedot.store.claims import Finished, Lessee, Peeked, Promoted
 from onthedot.store.contract_time import AuditVerbs, BackfillVerbs
@@ -34,20 +35,15 @@ from onthedot.store.failures import DeadLetterVerbs, OutboxVerbs
 from onthedot.store.notes import NoteVerbs
 from onthedot.store.transactions import Statement, Table
 from onthedot.store.values import (
-    IDLE,
     Backlog,
     CancelVerdict,
     Created,
     EnqueueRequest,
     Heartbeat,
-    Load,
-    NodeFacts,
-    NodeView,
     Overview,
     Receipt,
     Rescued,
     RunStory,
-    RunView,
     Signal,
     Totals,
     Undeclared,

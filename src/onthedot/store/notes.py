@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from onthedot.core.instants import Instant
@@ -44,15 +43,6 @@ class LogRow(NamedTuple):
     @property
     def place(self) -> LogCursor:
         return LogCursor(self.fence, self.number)
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a run has come, in its own words. `total` None: nobody knows."""
-
-    done: int | float
-    total: int | float | None = None
-    text: str = ""
 
 
 class NoteVerbs(Protocol):

@@ -12,20 +12,9 @@ from onthedot.core.model import NUMBER_BITS, Job, Once, occurrence, queue_of
 from onthedot.core.notifying import Notice
 from onthedot.core.origin import NOT_MOVED, Origin, moved
 from onthedot.core.states import live_status
+from onthedot.core.views import AttemptView, Load, NodeFacts, NodeView, Progress, RunView
 from onthedot.store.codec import STATUS_OF_CODE, definition_from
-from onthedot.store.notes import Progress
-from onthedot.store.values import (
-    AttemptView,
-    Backlog,
-    DeadLetter,
-    Heartbeat,
-    Load,
-    NodeFacts,
-    NodeView,
-    NoticeView,
-    QueueDepth,
-    RunView,
-)
+from onthedot.store.values import Backlog, DeadLetter, Heartbeat, NoticeView, QueueDepth
 
 _PROGRESS = msgspec.json.Decoder(Progress)
 

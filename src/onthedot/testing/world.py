@@ -21,6 +21,7 @@ from onthedot.core.instants import DAY, SECOND, Instant
 from onthedot.core.model import Lanes
 from onthedot.core.outcomes import Result
 from onthedot.core.states import Status
+from onthedot.core.views import NodeFacts, RunView
 from onthedot.embedded.inline import InlineFunctions
 from onthedot.errors import Invalid
 from onthedot.factory import in_memory
@@ -33,7 +34,6 @@ from onthedot.sdk.app import App, Function
 from onthedot.sdk.client import Client, JobsClient
 from onthedot.sdk.transport import LocalTransport
 from onthedot.store.contract import Store
-from onthedot.store.values import NodeFacts, RunView
 from onthedot.testing.loop import VirtualLoop
 from onthedot.usecases.declaring import declare
 

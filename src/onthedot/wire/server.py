@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from onthedot.core.states import Status
 from onthedot.wire.fields import InstantText
 from onthedot.wire.nodes import NodeOut
+from onthedot.wire.runs import RunOut
 
 
 class Problem(Struct, kw_only=True, frozen=True, rename="camel"):
@@ -48,22 +49,13 @@ class LiveOut(Struct, kw_only=True, frozen=True, rename="camel"):
     status: Literal["ok"] = "ok"
 
 
-class OverviewRun(Struct, kw_only=True, frozen=True, rename="camel"):
-    """A run as the page shows it. `latenessMs` is known for first attempts that have started."""
+class OverviewRun(RunOut, kw_only=True, frozen=True, rename="camel"):
+    """A run as the page shows it, without its output. `latenessMs` is known for first attempts that
+    have started.
+    """
 
-    run_id: str
-    job_id: str
     job_name: str
-    status: Status
-    scheduled_for: InstantText
     at: Annotated[InstantText, Meta(description="When the next attempt may start.")]
-    started_at: InstantText | None
-    finished_at: InstantText | None
-    attempt: int
-    error: str | None
-    reason: str | None
-    until: InstantText | None
-    count: int | None
     lateness_ms: float | None
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from onthedot.core.states import Status
-from onthedot.core.why.facts import Facts, Finding, NodeFact, NoticeFact, RunFact, Severity
+from onthedot.core.views import RunView
+from onthedot.core.why.facts import Facts, Finding, NoticeFact, Severity
 from onthedot.core.why.nodes import scheduler, worker
 from onthedot.core.why.runs import ended, job_of_run, notice_of, unended
 from onthedot.core.why.times import (
@@ -25,9 +26,7 @@ from onthedot.core.why.times import (
 __all__ = [
     "Facts",
     "Finding",
-    "NodeFact",
     "NoticeFact",
-    "RunFact",
     "Severity",
     "last_due",
     "summary",
@@ -48,11 +47,11 @@ def why_job(facts: Facts) -> list[Finding]:
     return findings
 
 
-def why_run(facts: Facts, run: RunFact) -> list[Finding]:
+def why_run(facts: Facts, run: RunView) -> list[Finding]:
     """Why a run has not started, has not ended, or ended as it did."""
     findings = [job_of_run(facts)]
     if run.redrive_of is not None:
-        found = f"it does run {run.redrive_of} again, which failed"
+        found = f"it does run {facts.run_id(run.redrive_of)} again, which failed"
         findings.append(Finding("redrive", Severity.NOTE, found))
     if run.status in (Status.SCHEDULED, Status.QUEUED, Status.RUNNING):
         findings += unended(facts, run)

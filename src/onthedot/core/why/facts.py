@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from onthedot.core.durations import format_duration
 from onthedot.core.instants import MILLISECOND, SECOND, Instant, format_instant
-from onthedot.core.model import Job, Lanes
-from onthedot.core.recovery import Offset, judge_offset
-from onthedot.core.states import Status
+from onthedot.core.model import Job
+from onthedot.core.views import NodeView, RunView
 
 
 class Severity(StrEnum):
@@ -30,51 +29,6 @@ class Finding:
     fix: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeFact:
-    number: int
-    roles: tuple[str, ...]
-    queues: tuple[str, ...] = ()
-    functions: tuple[str, ...] = ()
-    slots: int = 0
-    running: int = 0
-    alive: bool = True
-    offset_us: int = 0
-    claiming: bool = True
-
-    def takes(self, lane: str) -> bool:
-        lanes = Lanes(self.queues, frozenset(self.functions))
-        return "worker" in self.roles and lanes.take(lane)
-
-    @property
-    def refused(self) -> bool:
-        """Its machine's clock is too far off for it to start anything."""
-        return judge_offset(self.offset_us) is Offset.REFUSED
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFact:
-    """A run or a range of the ledger. `error` is that of its last failed attempt. `fault`: what its
-    node has said about a call that it could not make.
-    """
-
-    run_id: str
-    status: Status
-    due: Instant
-    at: Instant
-    attempt: int
-    rescues: int = 0
-    node: int | None = None
-    started_at: Instant | None = None
-    finished_at: Instant | None = None
-    error: str | None = None
-    reason: str | None = None
-    until: Instant | None = None
-    count: int | None = None
-    redrive_of: str | None = None
-    fault: str | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class NoticeFact:
     """`at`: when it is tried next; None: it was given up. `trouble`: what came of the last try."""
@@ -91,25 +45,28 @@ class Facts:
     `queued`: due runs of the job's queue that nobody holds. `last` is the job's latest record that
     has ended; `link` the run of the chain's link, if the job has a fixed delay and that run is
     there; `is_letter`: the run is among the dead letters; `notice` that of its failure, if nobody
-    has received it. `horizon`: up to where the clock was claimed.
+    has received it; `fault`: what its node has said about a call that it could not make. `horizon`:
+    up to where the clock was claimed. `run_id` gives the id of a run of the job by its number.
     """
 
     now: Instant
     job_id: str
+    run_id: Callable[[int], str]
     job: Job | None
-    nodes: Sequence[NodeFact] = ()
+    nodes: Sequence[NodeView] = ()
     set_aside: str | None = None
     recorded: bool = True
     queued: int = 0
-    last: RunFact | None = None
-    link: RunFact | None = None
+    last: RunView | None = None
+    link: RunView | None = None
     is_letter: bool = False
     notice: NoticeFact | None = None
+    fault: str | None = None
     horizon: Instant = 0
-    alive: tuple[NodeFact, ...] = field(init=False)
+    alive: tuple[NodeView, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "alive", tuple(node for node in self.nodes if node.alive))
+        object.__setattr__(self, "alive", tuple(node for node in self.nodes if not node.dead))
 
 
 def when(instant: Instant, now: Instant) -> str:
@@ -120,3 +77,8 @@ def when(instant: Instant, now: Instant) -> str:
         return f"{text} (now)"
     words = " ".join(format_duration(distance).split(" ")[:4])
     return f"{text} (in {words})" if instant > now else f"{text} ({words} ago)"
+
+
+def error_of(run: RunView) -> str | None:
+    """The first line of what went wrong."""
+    return run.error and run.error.partition("\n")[0]

@@ -9,15 +9,16 @@ from onthedot.core.firing import silent_until
 from onthedot.core.instants import MILLISECOND
 from onthedot.core.model import Definition, Job, lane_of
 from onthedot.core.recovery import shards_of
-from onthedot.core.why.facts import Facts, Finding, NodeFact, Severity, when
+from onthedot.core.views import NodeView
+from onthedot.core.why.facts import Facts, Finding, Severity, when
 
 
 def scheduler(facts: Facts, job: Job) -> Finding:
-    schedulers = [node for node in facts.alive if "scheduler" in node.roles]
+    schedulers = [node for node in facts.alive if "scheduler" in node.facts.roles]
     if not schedulers:
         fix = "onthedot serve --roles scheduler (and the same database)"
         return Finding("scheduler", Severity.PROBLEM, "no scheduler is alive", fix)
-    fit = [node for node in schedulers if node.claiming and not node.refused]
+    fit = [node for node in schedulers if node.load.claiming and not node.refused]
     if not fit:
         if any(node.refused for node in schedulers):
             return clock_refused("scheduler", schedulers)
@@ -47,7 +48,7 @@ def worker(facts: Facts, definition: Definition) -> Iterator[Finding]:
         yield Finding("worker", Severity.PROBLEM, found, fix)
         return
     if not workers:
-        some = any("worker" in node.roles for node in facts.alive)
+        some = any("worker" in node.facts.roles for node in facts.alive)
         who = f"no worker takes runs of queue '{queue}'" if some else "no worker is alive"
         fix = f"onthedot serve --roles worker --queues {queue} (and the same database)"
         yield Finding("worker", Severity.PROBLEM, who, fix)
@@ -58,7 +59,7 @@ def worker(facts: Facts, definition: Definition) -> Iterator[Finding]:
         return
     names = ", ".join(str(node.number) for node in fit[:10])
     yield Finding("worker", Severity.OK, f"queue '{queue}' is taken by node {names}")
-    slots, running = sum(node.slots for node in fit), sum(node.running for node in fit)
+    slots, running = sum(node.facts.slots for node in fit), sum(node.load.running for node in fit)
     if running >= slots:
         found = f"all {slots} slots are busy, and {facts.queued} due runs of the queue wait"
         fix = "Raise `slots`, start another worker, or make the callbacks quicker."
@@ -67,8 +68,8 @@ def worker(facts: Facts, definition: Definition) -> Iterator[Finding]:
         yield Finding("slots", Severity.OK, f"{running} of {slots} slots are busy")
 
 
-def clock_refused(role: str, nodes: Sequence[NodeFact]) -> Finding:
-    worst = max(nodes, key=lambda node: abs(node.offset_us))
-    off = format_duration(abs(worst.offset_us) // MILLISECOND * MILLISECOND)
+def clock_refused(role: str, nodes: Sequence[NodeView]) -> Finding:
+    worst = max(nodes, key=lambda node: abs(node.load.offset_us))
+    off = format_duration(abs(worst.load.offset_us) // MILLISECOND * MILLISECOND)
     found = f"the clock of node {worst.number} is {off} off the database's: it starts nothing"
     return Finding(role, Severity.PROBLEM, found, "Set that machine's clock, best by NTP.")

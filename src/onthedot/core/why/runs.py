@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from onthedot.core.instants import format_instant
 from onthedot.core.states import Status
-from onthedot.core.why.facts import Facts, Finding, RunFact, Severity, when
+from onthedot.core.views import RunView
+from onthedot.core.why.facts import Facts, Finding, Severity, error_of, when
 from onthedot.core.why.nodes import clock_refused, worker
 
 
@@ -17,22 +18,23 @@ def job_of_run(facts: Facts) -> Finding:
     return Finding("job", Severity.OK, found)
 
 
-def ended(facts: Facts, run: RunFact, *, check: str = "end") -> Finding:
+def ended(facts: Facts, run: RunView, *, check: str = "end") -> Finding:
     """How something of the ledger ended; it may be a range that never ran."""
-    what = "it" if check == "end" else f"run {run.run_id}"
+    run_id = facts.run_id(run.run)
+    what = "it" if check == "end" else f"run {run_id}"
     reason = f": {run.reason}" if run.reason else ""
     at = "" if run.finished_at is None else f" at {when(run.finished_at, facts.now)}"
     match run.status:
         case Status.SUCCEEDED:
             return Finding(check, Severity.OK, f"{what} succeeded{at}, in attempt {run.attempt}")
         case Status.FAILED:
-            error = run.error or run.reason or "no error was given"
+            error = error_of(run) or run.reason or "no error was given"
             found = f"{what} failed{at}, in attempt {run.attempt}: {error}"
-            fix = f"Mend the cause, then: onthedot run redrive {run.run_id}"
+            fix = f"Mend the cause, then: onthedot run redrive {run_id}"
             return Finding(check, Severity.PROBLEM, found, fix if facts.is_letter else "")
         case Status.LOST:
-            found = f"{what} was lost{at}: {run.error or run.reason}"
-            fix = f"See whether it was done. To do it again: onthedot run redrive {run.run_id}"
+            found = f"{what} was lost{at}: {error_of(run) or run.reason}"
+            fix = f"See whether it was done. To do it again: onthedot run redrive {run_id}"
             return Finding(check, Severity.PROBLEM, found, fix if facts.is_letter else "")
         case Status.MISSED | Status.SKIPPED:
             found = f"{_range(run)} {run.status}{reason}"
@@ -59,7 +61,7 @@ def notice_of(facts: Facts) -> Iterator[Finding]:
         yield Finding("notice", Severity.NOTE, found)
 
 
-def _range(run: RunFact) -> str:
+def _range(run: RunView) -> str:
     first = format_instant(run.due)
     if run.until is None or run.until == run.due:
         return f"the occurrence of {first} was"
@@ -67,17 +69,17 @@ def _range(run: RunFact) -> str:
     return f"{many} occurrences from {first} to {format_instant(run.until)} were"
 
 
-def unended(facts: Facts, run: RunFact) -> Iterator[Finding]:
+def unended(facts: Facts, run: RunView) -> Iterator[Finding]:
     if run.error is not None:
-        found = f"attempt {run.attempt - 1} failed: {run.error}"
+        found = f"attempt {run.attempt - 1} failed: {error_of(run)}"
         yield Finding("last attempt", Severity.PROBLEM, found)
-    if run.fault is not None:
+    if facts.fault is not None:
         fix = "See what the node lacks: /health of the node, and the event node.fault in its log."
-        yield Finding("node fault", Severity.PROBLEM, run.fault, fix)
+        yield Finding("node fault", Severity.PROBLEM, facts.fault, fix)
     if run.status is Status.RUNNING:
         assert run.started_at is not None, run
         found = f"attempt {run.attempt} is running since {when(run.started_at, facts.now)}"
-        fix = f"If it shall not: onthedot run cancel {run.run_id}"
+        fix = f"If it shall not: onthedot run cancel {facts.run_id(run.run)}"
         yield Finding("running", Severity.NOTE, found, fix)
         yield from _owner(facts, run)
     elif run.status is Status.SCHEDULED:
@@ -91,23 +93,23 @@ def unended(facts: Facts, run: RunFact) -> Iterator[Finding]:
             yield from worker(facts, facts.job.definition)
 
 
-def _owner(facts: Facts, run: RunFact) -> Iterator[Finding]:
+def _owner(facts: Facts, run: RunView) -> Iterator[Finding]:
     if run.node is None:
         found = f"no node holds it; {facts.queued} due runs of its queue wait"
         yield Finding("node", Severity.NOTE, found)
         return
     node = next((each for each in facts.nodes if each.number == run.node), None)
-    if node is None or not node.alive:
+    if node is None or node.dead:
         yield _orphaned(facts, run.node)
     elif node.refused:
         yield clock_refused("node", [node])
     else:
-        busy = f"{node.running} of its {node.slots} slots are busy"
+        busy = f"{node.load.running} of its {node.facts.slots} slots are busy"
         yield Finding("node", Severity.OK, f"node {run.node} holds it and is alive; {busy}")
 
 
 def _orphaned(facts: Facts, node: int) -> Finding:
-    if any("janitor" in each.roles for each in facts.alive):
+    if any("janitor" in each.facts.roles for each in facts.alive):
         found = f"node {node}, which held it, is dead; it is taken over within seconds"
         return Finding("node", Severity.NOTE, found)
     found = f"node {node}, which held it, is dead, and no janitor is alive to take it over"

@@ -12,7 +12,8 @@ from onthedot.core.instants import SECOND, Instant, format_instant
 from onthedot.core.model import Job, Once, allowed_of, timetable
 from onthedot.core.schedules import FixedDelay, Timetable, latest
 from onthedot.core.states import Status, is_over
-from onthedot.core.why.facts import Facts, Finding, RunFact, Severity, when
+from onthedot.core.views import RunView
+from onthedot.core.why.facts import Facts, Finding, Severity, when
 from onthedot.errors import TooCostly
 
 PATIENCE = 5 * SECOND
@@ -118,7 +119,9 @@ def chain(facts: Facts, job: Job) -> Iterator[Finding]:
         yield Finding("chain", Severity.OK, found)
     elif link is None or is_over(link.status):
         due = when(job.link, facts.now)
-        lost = "is not there" if link is None else f"has ended: run {link.run_id}, {link.status}"
+        lost = "is not there"
+        if link is not None:
+            lost = f"has ended: run {facts.run_id(link.run)}, {link.status}"
         found = f"its chain stands: its link of {due} {lost}, and no other was made"
         fix = f"onthedot job pause {facts.job_id}, then onthedot job resume {facts.job_id}"
         yield Finding("chain", Severity.PROBLEM, found, fix)
@@ -126,11 +129,11 @@ def chain(facts: Facts, job: Job) -> Iterator[Finding]:
         after = "; the next counts from its end"
         if job.definition.paused:
             after = "; after its end the pause holds the chain back"
-        found = f"its latest link is run {link.run_id}, {_waits(link, facts.now)}{after}"
+        found = f"its latest link is run {facts.run_id(link.run)}, {_waits(link, facts.now)}{after}"
         yield Finding("chain", Severity.OK, found)
 
 
-def _waits(link: RunFact, now: Instant) -> str:
+def _waits(link: RunView, now: Instant) -> str:
     """What stands between a link and its end."""
     match link.status:
         case Status.RUNNING:

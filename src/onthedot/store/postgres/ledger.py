@@ -10,6 +10,7 @@ from onthedot.core.instants import HOUR, Instant
 from onthedot.core.model import is_occurrence, occurrence
 from onthedot.core.origin import NOT_MOVED, Origin
 from onthedot.core.states import is_over
+from onthedot.core.views import RunView
 from onthedot.store.postgres.database import Connection, PostgresDatabase
 from onthedot.store.postgres.statements import SQL
 from onthedot.store.refusals import no_such_run
@@ -23,14 +24,7 @@ from onthedot.store.rows import (
     past_run,
     progress_of,
 )
-from onthedot.store.values import (
-    Backlog,
-    Overview,
-    RunStory,
-    RunView,
-    Totals,
-    Upcoming,
-)
+from onthedot.store.values import Backlog, Overview, RunStory, Totals, Upcoming
 
 _NEWEST = (1 << 63) - 1
 RECENT_US = HOUR

@@ -9,12 +9,13 @@ from zlib import crc32
 
 from onthedot.core.instants import Instant
 from onthedot.core.sightings import DatabaseChange, Sighting, epoch_at, last_in_common
+from onthedot.core.views import IDLE, Load, NodeFacts, NodeView
 from onthedot.store.postgres.database import Connection, PostgresDatabase
 from onthedot.store.postgres.memory import sighting_of
 from onthedot.store.postgres.statements import SQL
 from onthedot.store.refusals import node_dead
 from onthedot.store.rows import beat_of, node_of
-from onthedot.store.values import IDLE, Heartbeat, Load, NodeFacts, NodeView
+from onthedot.store.values import Heartbeat
 
 Alive: TypeAlias = "Sequence[tuple[Any, ...]]"
 """The live nodes, as (number, roles, whether it claims)."""

@@ -10,6 +10,7 @@ from typing import Any
 from onthedot.core.instants import Instant
 from onthedot.core.model import SHARDS, is_occurrence
 from onthedot.core.origin import NOT_MOVED, Origin
+from onthedot.core.views import AttemptView, RunView
 from onthedot.store.refusals import no_such_run
 from onthedot.store.rows import (
     backlog_of,
@@ -23,15 +24,7 @@ from onthedot.store.rows import (
 )
 from onthedot.store.sqlite.database import SqliteDatabase
 from onthedot.store.sqlite.statements import SQL
-from onthedot.store.values import (
-    AttemptView,
-    Backlog,
-    Overview,
-    RunStory,
-    RunView,
-    Totals,
-    Upcoming,
-)
+from onthedot.store.values import Backlog, Overview, RunStory, Totals, Upcoming
 
 _NEWEST = (1 << 63) - 1
 

@@ -9,13 +9,14 @@ from zlib import crc32
 
 from onthedot.core.instants import Instant
 from onthedot.core.sightings import Pulse
+from onthedot.core.views import IDLE, Load, NodeFacts, NodeView
 from onthedot.errors import StoreWentBack
 from onthedot.store.refusals import node_dead, store_went_back
 from onthedot.store.rows import beat_of, node_of
 from onthedot.store.sqlite.database import SqliteDatabase
 from onthedot.store.sqlite.statements import SQL
 from onthedot.store.sqlite.upkeep import begin_epoch
-from onthedot.store.values import IDLE, Heartbeat, Load, NodeFacts, NodeView
+from onthedot.store.values import Heartbeat
 
 _REPLACED = "the content of the file was replaced"
 
