@@ -7,13 +7,21 @@ from typing import Any
 import pytest
 
 from onthedot.api.http import BODY_BYTES_MAX, HttpError, Message, Request, Response
+from onthedot.api.operation import Operation
+from onthedot.api.params import IDEMPOTENCY_KEY, LIMIT, limit_of
 from onthedot.api.routing import Router, delete, get, post
 from onthedot.api.services import Services
+from onthedot.errors import Invalid
 
 SERVICES: Services = object()  # type: ignore[assignment]
 
 
-@get("/", "/about")
+@get("/")
+async def front() -> Response:
+    return Response(b"about")
+
+
+@get("/about")
 async def about() -> Response:
     return Response(b"about")
 
@@ -34,7 +42,7 @@ async def both(run: str, request: Request, job: str) -> Response:
     return Response(f"{job} {run} {request.method}".encode())
 
 
-ROUTER = Router([about, one, gone, both], ("", "/v1"))
+ROUTER = Router([front, about, one, gone, both], ("", "/v1"))
 
 
 def asked(method: str, path: str, *messages: Message, **headers: str) -> Request:
@@ -148,3 +156,24 @@ async def test_an_answer_without_a_body_says_so():
 
     assert (head[b"content-length"], body) == (b"2", b"")
     assert nothing == (204, {b"cache-control": b"no-store"}, b"")
+
+
+@post(
+    "/jobs/{job}/copies",
+    Operation(
+        tag="Jobs",
+        summary="Copy a job",
+        parameters=(LIMIT, IDEMPOTENCY_KEY),
+        answers={200: ("Copied.", None)},
+    ),
+)
+async def copy_job(job: str, request: Request) -> Response:
+    return Response(f"{job} {limit_of(request)}".encode())
+
+
+async def test_a_route_takes_the_query_that_its_operation_declares():
+    router = Router([copy_job], ("",))
+
+    assert (copy_job.id, copy_job.names, copy_job.query) == ("copyJob", ["job"], ("limit",))
+    with pytest.raises(Invalid, match="query parameter 'a' is not known"):
+        await router.answer(asked("POST", "/jobs/7/copies"), SERVICES)

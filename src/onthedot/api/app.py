@@ -2,28 +2,11 @@
 
 from __future__ import annotations
 
-from onthedot.api import (
-    audit,
-    auth,
-    backfills,
-    browsers,
-    calendars,
-    dead_letters,
-    health,
-    jobs,
-    metrics,
-    nodes,
-    overview,
-    pages,
-    problems,
-    runs,
-    schedules,
-    why,
-    zones,
-)
+from onthedot.api import auth, browsers, pages, problems
 from onthedot.api.http import Receive, Request, Response, Scope, Send
 from onthedot.api.openapi import document
-from onthedot.api.routing import Router
+from onthedot.api.routes import ROUTES
+from onthedot.api.routing import Router, routes_in
 from onthedot.api.services import Services
 
 
@@ -36,25 +19,9 @@ class Application:
     """The gates stand before the router, so that unknown paths pass through them, too."""
 
     def __init__(self, services: Services) -> None:
-        rooms = (
-            jobs,
-            schedules,
-            calendars,
-            runs,
-            dead_letters,
-            why,
-            audit,
-            backfills,
-            nodes,
-            zones,
-            health,
-            metrics,
-            overview,
-            pages,
-        )
         self._services = services
         document(services.version)  # it takes longer than anything that is asked for: made once
-        self.router = Router([route for room in rooms for route in room.ROUTES], ("", "/v1"))
+        self.router = Router([*ROUTES, *routes_in(pages)], ("", "/v1"))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["type"] == "http", "nobody serves anything else"

@@ -7,9 +7,10 @@ from typing import Final
 from msgspec import UnsetType
 
 from onthedot.api.http import Request, Response
-from onthedot.api.params import cursor_of, cursor_text, limit_of
+from onthedot.api.operation import CHANGE, READ, WRITE, Operation
+from onthedot.api.params import CURSOR, LIMIT, cursor_of, cursor_text, limit_of
 from onthedot.api.responses import answer
-from onthedot.api.routing import Route, delete, get, post
+from onthedot.api.routing import delete, get, post
 from onthedot.api.services import Services
 from onthedot.core.backfilling import refuse_fixed_delay
 from onthedot.core.instants import Instant, format_instant, parse_instant
@@ -30,7 +31,24 @@ from onthedot.wire.converting import instant_text
 SHOWN_MAX: Final = 100
 
 
-@post("/jobs/{job}/backfill")
+@post(
+    "/jobs/{job}/backfill",
+    Operation(
+        tag="Audit",
+        summary="Run what never ran in a range of the past",
+        about="What was missed or skipped, or was never due because the job did not exist "
+        "yet; what a backfill has already is left out. The runs are new ones, due at these "
+        "instants; no record of an occurrence changes. At most 10,000 instants a request. Works "
+        "while the job is paused.",
+        body=BackfillIn,
+        example={"from": "2027-01-01T00:00:00Z", "dryRun": True},
+        answers={
+            200: ("A dry run, or nothing is missing.", BackfillPlanned),
+            202: ("It has begun.", BackfillPlanned),
+        },
+        problems=(*WRITE, 404),
+    ),
+)
 async def backfill_job(job: str, request: Request, services: Services) -> Response:
     number = parse_job_id(job)
     asked = read(await request.body(), BackfillIn)
@@ -54,7 +72,19 @@ async def backfill_job(job: str, request: Request, services: Services) -> Respon
     return answer(planned, 202 if begun is not None else 200)
 
 
-@get("/jobs/{job}/backfills")
+@get(
+    "/jobs/{job}/backfills",
+    Operation(
+        tag="Audit",
+        summary="How far the backfills of a job have come, newest first",
+        parameters=(
+            LIMIT,
+            CURSOR,
+        ),
+        answers={200: ("One page.", BackfillList)},
+        problems=READ,
+    ),
+)
 async def list_backfills(job: str, request: Request, services: Services) -> Response:
     number = parse_job_id(job)
     place = f"backfills.{number:x}"
@@ -66,7 +96,16 @@ async def list_backfills(job: str, request: Request, services: Services) -> Resp
     return answer(BackfillList(backfills=[_out(each) for each in found[:limit]], next_cursor=more))
 
 
-@delete("/jobs/{job}/backfills/{backfill}")
+@delete(
+    "/jobs/{job}/backfills/{backfill}",
+    Operation(
+        tag="Audit",
+        summary="Stop a backfill",
+        about="Runs that it has made go on. Instants without a run may be backfilled again.",
+        answers={204: ("Stopped.", None)},
+        problems=CHANGE,
+    ),
+)
 async def stop_backfill(job: str, backfill: str, services: Services) -> Response:
     if not backfill.isdecimal() or len(backfill) > 18:
         raise NotFound(
@@ -103,6 +142,3 @@ def _out(view: BackfillView) -> BackfillOut:
         created_at=format_instant(view.created_at),
         ended_at=instant_text(view.ended_at),
     )
-
-
-ROUTES: Final[list[Route]] = [backfill_job, list_backfills, stop_backfill]

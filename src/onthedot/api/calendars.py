@@ -7,7 +7,12 @@ from typing import Final
 from msgspec import UNSET
 
 from onthedot.api.http import Request, Response
+from onthedot.api.operation import CHANGE, READ, WRITE, Operation
 from onthedot.api.params import (
+    CURSOR,
+    DRY_RUN,
+    IF_MATCH,
+    LIMIT,
     expected_version,
     fitting,
     is_dry_run,
@@ -16,7 +21,7 @@ from onthedot.api.params import (
     name_cursor,
 )
 from onthedot.api.responses import answer
-from onthedot.api.routing import Route, delete, get, put
+from onthedot.api.routing import delete, get, put
 from onthedot.api.services import Services
 from onthedot.core.editing import CurrentJob
 from onthedot.core.instants import Instant, format_instant
@@ -44,7 +49,28 @@ GROUPS_MAX: Final = 20
 MOVES_MAX: Final = 100
 
 
-@put("/calendars/{name}")
+@put(
+    "/calendars/{name}",
+    Operation(
+        tag="Calendars",
+        summary="Make or change a calendar",
+        about="All of its rules: what is left out is gone. Every change is a new version, "
+        "and every job that follows it gets one, too: the first thousand before the answer, the "
+        "others soon after it.",
+        parameters=(
+            IF_MATCH,
+            DRY_RUN,
+        ),
+        body=CalendarIn,
+        example={"require": ["mon-fri"], "exclude": ["12-25", "01-01"]},
+        answers={
+            200: ("The calendar; with `dryRun`, what would move.", CalendarOut),
+            201: ("The calendar, which is new.", CalendarOut),
+        },
+        or_answer=CalendarEditOut,
+        problems=(*WRITE, 409),
+    ),
+)
 async def put_calendar(name: str, request: Request, services: Services) -> Response:
     given = read(await request.body(), CalendarIn)
     expected = expected_version(request, None if given.version is UNSET else given.version)
@@ -64,7 +90,19 @@ async def put_calendar(name: str, request: Request, services: Services) -> Respo
     return _answered(put, 201 if known is None else 200)
 
 
-@get("/calendars")
+@get(
+    "/calendars",
+    Operation(
+        tag="Calendars",
+        summary="List calendars by name",
+        parameters=(
+            LIMIT,
+            CURSOR,
+        ),
+        answers={200: ("One page.", CalendarList)},
+        problems=(401, 422, 503),
+    ),
+)
 async def list_calendars(request: Request, services: Services) -> Response:
     limit, after = limit_of(request), name_after(request, "calendars")
     found = await services.store.calendars.page(after=after, limit=limit + 1)
@@ -73,12 +111,30 @@ async def list_calendars(request: Request, services: Services) -> Response:
     return answer(CalendarList(calendars=[_out(each) for each in page], next_cursor=more))
 
 
-@get("/calendars/{name}")
+@get(
+    "/calendars/{name}",
+    Operation(
+        tag="Calendars",
+        summary="Read a calendar",
+        answers={200: ("The calendar; its version is also the `ETag`.", CalendarOut)},
+        problems=READ,
+    ),
+)
 async def get_calendar(name: str, services: Services) -> Response:
     return _answered(await services.store.calendars.get(calendar_name(name)))
 
 
-@delete("/calendars/{name}")
+@delete(
+    "/calendars/{name}",
+    Operation(
+        tag="Calendars",
+        summary="Delete a calendar that no job follows",
+        about="While jobs follow it, it is refused, and they are named.",
+        parameters=(IF_MATCH,),
+        answers={204: ("Deleted.", None)},
+        problems=(*CHANGE, 422),
+    ),
+)
 async def delete_calendar(name: str, request: Request, services: Services) -> Response:
     expected = expected_version(request)
     await services.store.calendars.delete(calendar_name(name), expected=expected)
@@ -134,11 +190,3 @@ def _out(view: CalendarView) -> CalendarOut:
 
 def _answered(view: CalendarView, status: int = 200) -> Response:
     return answer(_out(view), status, headers={"ETag": f'"{view.version}"'})
-
-
-ROUTES: Final[list[Route]] = [
-    put_calendar,
-    list_calendars,
-    get_calendar,
-    delete_calendar,
-]

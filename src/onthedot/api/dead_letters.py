@@ -7,9 +7,10 @@ from typing import Any, Final
 from msgspec import Raw
 
 from onthedot.api.http import Request, Response
-from onthedot.api.params import cursor_numbers, cursor_of, cursor_text, limit_of
+from onthedot.api.operation import CHANGE, READ, Operation
+from onthedot.api.params import CURSOR, LIMIT, cursor_numbers, cursor_of, cursor_text, limit_of
 from onthedot.api.responses import answer
-from onthedot.api.routing import Route, delete, get, post
+from onthedot.api.routing import delete, get, post
 from onthedot.api.services import Services
 from onthedot.core.instants import format_instant
 from onthedot.ids import job_id, parse_job_id, parse_run_id, run_id
@@ -27,7 +28,20 @@ BULK_MAX: Final = 1000
 """Letters that one request deals with: more would hold the store up for others."""
 
 
-@get("/dead-letters")
+@get(
+    "/dead-letters",
+    Operation(
+        tag="Dead letters",
+        summary="List the runs that failed for good, the latest first",
+        about="Each stays until it is redriven or dismissed, whatever the retention.",
+        parameters=(
+            LIMIT,
+            CURSOR,
+        ),
+        answers={200: ("One page.", DeadLetterList)},
+        problems=(401, 422, 503),
+    ),
+)
 async def list_dead_letters(request: Request, services: Services) -> Response:
     limit, numbers = limit_of(request), cursor_numbers(request, "letters", 3)
     before = None if numbers is None else DeadLetterCursor(*numbers)
@@ -36,7 +50,20 @@ async def list_dead_letters(request: Request, services: Services) -> Response:
     return answer(_list(letters[:limit], more, services.installation))
 
 
-@get("/jobs/{job}/dead-letters")
+@get(
+    "/jobs/{job}/dead-letters",
+    Operation(
+        tag="Dead letters",
+        summary="List those of one job, the newest run first",
+        about="Those of a deleted job, too.",
+        parameters=(
+            LIMIT,
+            CURSOR,
+        ),
+        answers={200: ("One page.", DeadLetterList)},
+        problems=READ,
+    ),
+)
 async def list_dead_letters_of_job(job: str, request: Request, services: Services) -> Response:
     """Those of a deleted job, too: they wait to be dismissed."""
     number = parse_job_id(job)
@@ -49,21 +76,48 @@ async def list_dead_letters_of_job(job: str, request: Request, services: Service
     return answer(_list(letters[:limit], more, services.installation))
 
 
-@get("/dead-letters/{run}")
+@get(
+    "/dead-letters/{run}",
+    Operation(
+        tag="Dead letters",
+        summary="Read a dead letter with its payload",
+        answers={200: ("The dead letter.", DeadLetterDetail)},
+        problems=(401, 404, 409, 503),
+    ),
+)
 async def get_dead_letter(run: str, services: Services) -> Response:
     letter = await services.store.dead_letters.get(*parse_run_id(run, services.installation))
     payload = None if letter.payload is None else Raw(letter.payload.encode())
     return answer(DeadLetterDetail(**_shown(letter, services.installation), payload=payload))
 
 
-@delete("/dead-letters/{run}")
+@delete(
+    "/dead-letters/{run}",
+    Operation(
+        tag="Dead letters",
+        summary="Dismiss a dead letter",
+        about="The run stays in the history.",
+        answers={204: ("Dismissed.", None)},
+        problems=CHANGE,
+    ),
+)
 async def dismiss_dead_letter(run: str, services: Services) -> Response:
     await services.store.dead_letters.dismiss(*parse_run_id(run, services.installation))
     return Response(status=204)
 
 
-@delete("/jobs/{job}/dead-letters")
-async def dismiss_dead_letters(job: str, services: Services) -> Response:
+@delete(
+    "/jobs/{job}/dead-letters",
+    Operation(
+        tag="Dead letters",
+        summary="Dismiss the dead letters of a job",
+        about="At most 1000 a request: repeat it while `more` is true. Those of a deleted "
+        "job, too.",
+        answers={200: ("Dismissed.", DeadLettersDismissed)},
+        problems=(401, 403, 404, 503, 507),
+    ),
+)
+async def dismiss_dead_letters_of_job(job: str, services: Services) -> Response:
     number = parse_job_id(job)
     dismissed = await services.store.dead_letters.dismiss_all(number, limit=BULK_MAX)
     if not dismissed:
@@ -72,7 +126,18 @@ async def dismiss_dead_letters(job: str, services: Services) -> Response:
     return answer(DeadLettersDismissed(dismissed=dismissed, more=dismissed == BULK_MAX))
 
 
-@post("/runs/{run}/redrive")
+@post(
+    "/runs/{run}/redrive",
+    Operation(
+        tag="Dead letters",
+        summary="Run a dead letter again",
+        about="A new run, with the payload and the `scheduledFor` of the failed one and the "
+        "job as it is now; the dead letter is gone then. A repeat is refused with 409, naming the "
+        "new run. Works while the job is paused, and is refused with 409 when it was deleted.",
+        answers={202: ("The run is made.", RunRedriven)},
+        problems=CHANGE,
+    ),
+)
 async def redrive_run(run: str, services: Services) -> Response:
     which = parse_run_id(run, services.installation)
     new = await services.store.dead_letters.redrive(*which, now=services.clock.now())
@@ -81,8 +146,18 @@ async def redrive_run(run: str, services: Services) -> Response:
     return answer(made, 202, {"Location": f"/v1/runs/{made.run_id}"})
 
 
-@post("/jobs/{job}/dead-letters/redrive")
-async def redrive_dead_letters(job: str, services: Services) -> Response:
+@post(
+    "/jobs/{job}/dead-letters/redrive",
+    Operation(
+        tag="Dead letters",
+        summary="Run the dead letters of a job again, oldest first",
+        about="At most 1000 a request: repeat it while `more` is true. A job without any is "
+        "answered with an empty list.",
+        answers={202: ("The runs are made.", DeadLettersRedriven)},
+        problems=(401, 403, 404, 503, 507),
+    ),
+)
+async def redrive_dead_letters_of_job(job: str, services: Services) -> Response:
     number = parse_job_id(job)
     pairs = await services.store.dead_letters.redrive_all(
         number, limit=BULK_MAX, now=services.clock.now()
@@ -117,14 +192,3 @@ def _shown(letter: DeadLetter, installation: str) -> dict[str, Any]:
         "error": letter.error,
         "version": letter.version,
     }
-
-
-ROUTES: Final[list[Route]] = [
-    list_dead_letters,
-    list_dead_letters_of_job,
-    get_dead_letter,
-    dismiss_dead_letter,
-    dismiss_dead_letters,
-    redrive_run,
-    redrive_dead_letters,
-]

@@ -33,9 +33,11 @@ class HttpError(Exception):
 
 
 class Request:
-    """`path` is without the slashes that nobody needs: at its end, and one after the other."""
+    """`path` is without the slashes that nobody needs: at its end, and one after the other.
+    `parameters`: what its route declares that its query may have.
+    """
 
-    __slots__ = ("_receive", "_scope", "method", "parts", "path")
+    __slots__ = ("_receive", "_scope", "method", "parameters", "parts", "path")
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self._scope = scope
@@ -43,6 +45,7 @@ class Request:
         self.parts = [part for part in scope["path"].split("/") if part]
         self.path = "/" + "/".join(self.parts)
         # HEAD is GET whose answer leaves without its body.
+        self.parameters: tuple[str, ...] = ()
         self.method: str = "GET" if scope["method"] == "HEAD" else scope["method"]
 
     @property

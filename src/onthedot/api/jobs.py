@@ -10,7 +10,15 @@ import msgspec
 from msgspec import UNSET
 
 from onthedot.api.http import Request, Response
+from onthedot.api.operation import WRITE, Operation
 from onthedot.api.params import (
+    CURSOR,
+    DECLARED,
+    DRY_RUN,
+    IDEMPOTENCY_KEY,
+    IF_MATCH,
+    KEY,
+    LIMIT,
     cursor_of,
     cursor_text,
     expected_version,
@@ -22,7 +30,7 @@ from onthedot.api.params import (
     receipt_of,
 )
 from onthedot.api.responses import answer, json_text
-from onthedot.api.routing import Route, delete, get, patch, post
+from onthedot.api.routing import delete, get, patch, post
 from onthedot.api.services import Services
 from onthedot.core import editing
 from onthedot.core.instants import Instant, format_instant
@@ -33,6 +41,7 @@ from onthedot.store.values import Created, EnqueueRequest
 from onthedot.usecases import edits
 from onthedot.usecases.calendars import named
 from onthedot.wire import (
+    EditOut,
     JobIn,
     JobList,
     JobOut,
@@ -58,7 +67,26 @@ GONE_MAX: Final = 1000
 """Of the jobs that code declares no longer, so many are listed."""
 
 
-@post("/jobs")
+@post(
+    "/jobs",
+    Operation(
+        tag="Jobs",
+        summary="Create a job",
+        about="With at most one of `cronExpr`, `every`, `fixedDelay`, `runAt`, `delay`, "
+        "`schedule`; without any it runs only when triggered. A 201 is durable.",
+        parameters=(IDEMPOTENCY_KEY,),
+        body=JobIn,
+        example={
+            "name": "nightly report",
+            "cronExpr": "0 2 * * *",
+            "timezone": "Europe/Berlin",
+            "handlerUrl": "https://example.com/hooks/report",
+            "payload": {"report": "nightly"},
+        },
+        answers={201: ("Created.", JobOut)},
+        problems=(*WRITE, 409),
+    ),
+)
 async def create_job(request: Request, services: Services) -> Response:
     body = await request.body()
     now = services.clock.now()
@@ -83,7 +111,21 @@ async def create_job(request: Request, services: Services) -> Response:
     return json_text(created.encode(), 201, headers)
 
 
-@get("/jobs")
+@get(
+    "/jobs",
+    Operation(
+        tag="Jobs",
+        summary="List jobs, newest first",
+        parameters=(
+            LIMIT,
+            CURSOR,
+            KEY,
+            DECLARED,
+        ),
+        answers={200: ("One page.", JobList)},
+        problems=(401, 422, 503),
+    ),
+)
 async def list_jobs(request: Request, services: Services) -> Response:
     now = _from(services, services.clock.now())
     key = key_of(request)
@@ -102,13 +144,38 @@ async def list_jobs(request: Request, services: Services) -> Response:
     return answer(JobList(jobs=await _all_shown(page, now), next_cursor=more))
 
 
-@get("/jobs/{job}")
+@get(
+    "/jobs/{job}",
+    Operation(
+        tag="Jobs",
+        summary="Read a job",
+        answers={200: ("The job; its version is also the `ETag`.", JobOut)},
+        problems=(401, 404, 503),
+    ),
+)
 async def get_job(job: str, services: Services) -> Response:
     found = await services.store.jobs.get(parse_job_id(job))
     return _answered(found, _from(services, services.clock.now()))
 
 
-@patch("/jobs/{job}")
+@patch(
+    "/jobs/{job}",
+    Operation(
+        tag="Jobs",
+        summary="Edit, pause or resume a job",
+        about="What is left out stays as it is. Every edit is a new version and holds for "
+        "occurrences due later than one second after the answer, usually at once.",
+        parameters=(
+            IF_MATCH,
+            DRY_RUN,
+        ),
+        body=JobPatch,
+        example={"paused": True},
+        answers={200: ("The job after the edit; with `dryRun`, old against new.", JobOut)},
+        or_answer=EditOut,
+        problems=(*WRITE, 404, 409),
+    ),
+)
 async def edit_job(job: str, request: Request, services: Services) -> Response:
     number = parse_job_id(job)
     changes = read(await request.body(), JobPatch)
@@ -132,7 +199,17 @@ async def edit_job(job: str, request: Request, services: Services) -> Response:
     return _answered(edit.new, now)
 
 
-@delete("/jobs/{job}")
+@delete(
+    "/jobs/{job}",
+    Operation(
+        tag="Jobs",
+        summary="Delete a job",
+        about="Runs that wait are cancelled. The history stays: runs can be read by id.",
+        parameters=(IF_MATCH,),
+        answers={204: ("Deleted.", None)},
+        problems=(401, 403, 404, 409, 422, 503, 507),
+    ),
+)
 async def delete_job(job: str, request: Request, services: Services) -> Response:
     number = parse_job_id(job)
     await services.store.jobs.change(
@@ -143,7 +220,20 @@ async def delete_job(job: str, request: Request, services: Services) -> Response
     return Response(status=204)
 
 
-@post("/jobs/{job}/trigger")
+@post(
+    "/jobs/{job}/trigger",
+    Operation(
+        tag="Runs",
+        summary="Run a job now or later",
+        about="Works while the job is paused. The body may be left out.",
+        parameters=(IDEMPOTENCY_KEY,),
+        body=TriggerIn,
+        body_required=False,
+        example={"payload": {"report": "now"}, "delay": 30},
+        answers={202: ("The run is made.", RunCreated)},
+        problems=(*WRITE, 404),
+    ),
+)
 async def trigger_job(job: str, request: Request, services: Services) -> Response:
     number = parse_job_id(job)
     body = await request.body()
@@ -169,7 +259,20 @@ async def trigger_job(job: str, request: Request, services: Services) -> Respons
     return json_text(created.encode(), 202, {"Location": location, **_replayed(made)})
 
 
-@post("/jobs/{job}/trigger-many")
+@post(
+    "/jobs/{job}/trigger-many",
+    Operation(
+        tag="Runs",
+        summary="Run a job many times, all or none",
+        about="Up to 1000 runs in one request of at most 256 KB, in one transaction: with a "
+        "202 all of them are made, otherwise none is.",
+        parameters=(IDEMPOTENCY_KEY,),
+        body=TriggerManyIn,
+        example={"runs": [{"payload": {"to": "ana"}}, {"payload": {"to": "bo"}, "delay": 30}]},
+        answers={202: ("The runs are made.", RunsCreated)},
+        problems=(*WRITE, 404),
+    ),
+)
 async def trigger_job_many(job: str, request: Request, services: Services) -> Response:
     number = parse_job_id(job)
     body = await request.body()
@@ -234,14 +337,3 @@ def _answered(job: Job, now: Instant) -> Response:
 
 def _replayed(made: Created) -> dict[str, str]:
     return {} if made.repeat is None else {"Idempotency-Replayed": "true"}
-
-
-ROUTES: Final[list[Route]] = [
-    create_job,
-    list_jobs,
-    get_job,
-    edit_job,
-    delete_job,
-    trigger_job,
-    trigger_job_many,
-]

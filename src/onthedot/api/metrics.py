@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from onthedot.api.http import Response
-from onthedot.api.routing import Route, get
+from onthedot.api.operation import Operation
+from onthedot.api.routing import get
 from onthedot.api.services import Services
 from onthedot.core.instants import SECOND, Instant
 from onthedot.core.views import NodeView
@@ -25,7 +26,18 @@ QUEUES_MAX: Final = 100
 OTHER_QUEUES: Final = "(other)"
 
 
-@get("/metrics")
+@get(
+    "/metrics",
+    Operation(
+        prefix="",
+        tag="Server",
+        summary="Metrics for Prometheus",
+        about="In the text format 0.0.4: what this process has counted, and the state of the "
+        "whole cluster, read from the database at most once a second.",
+        answers={200: ("Text, not JSON.", None)},
+        problems=(401,),
+    ),
+)
 async def get_metrics(services: Services) -> Response:
     reading = services.reading
     async with reading.turn:
@@ -70,6 +82,3 @@ def gauges_of(backlog: Backlog, nodes: Iterable[NodeView], now: Instant) -> Gaug
         slots=sum(node.facts.slots for node in workers),
         slots_used=sum(node.load.running for node in workers),
     )
-
-
-ROUTES: Final[list[Route]] = [get_metrics]

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from onthedot.api.http import Request, Response
-from onthedot.api.params import cursor_of, cursor_text, limit_of
+from onthedot.api.operation import Operation
+from onthedot.api.params import CURSOR, LIMIT, cursor_of, cursor_text, limit_of
 from onthedot.api.responses import answer
-from onthedot.api.routing import Route, get
+from onthedot.api.routing import get
 from onthedot.api.services import Services
 from onthedot.core.instants import MILLISECOND, format_instant
 from onthedot.core.views import NodeView
 from onthedot.wire import LoadOut, NodeList, NodeOut
 
 
-@get("/nodes")
+@get(
+    "/nodes",
+    Operation(
+        tag="Server",
+        summary="List nodes, newest first",
+        about="Every server process that is remembered, the dead ones too; they are "
+        "forgotten with the history of their time.",
+        parameters=(
+            LIMIT,
+            CURSOR,
+        ),
+        answers={200: ("One page.", NodeList)},
+        problems=(401, 422, 503),
+    ),
+)
 async def list_nodes(request: Request, services: Services) -> Response:
     limit, before = limit_of(request), cursor_of(request, "nodes")
     nodes = [
@@ -42,6 +55,3 @@ def node_out(node: NodeView) -> NodeOut:
         load=None if node.dead else LoadOut(running=node.load.running, held=node.load.held),
         clock_offset_ms=None if node.dead else node.load.offset_us / MILLISECOND,
     )
-
-
-ROUTES: Final[list[Route]] = [list_nodes]

@@ -1,15 +1,17 @@
-"""The OpenAPI 3.1 document, made from the table of operations and the structs of the wire."""
+"""The OpenAPI 3.1 document, made from what routes declare and from the structs of the wire."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, Final
 
 import msgspec
 
-from onthedot.api.operation import Operation
-from onthedot.api.operations import OPERATIONS
+from onthedot.api.operation import IN_PATH, Operation, Parameter
 from onthedot.api.problems import MEDIA_TYPE
+from onthedot.api.routes import ROUTES
+from onthedot.api.routing import Route
 from onthedot.wire import Problem
 from onthedot.wire.notices import FailureNotice
 
@@ -48,87 +50,28 @@ _EXAMPLE_PROBLEM: Final = {
 }
 
 
-def _parameter(place: str, name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "name": name,
-        "in": place,
-        "required": place == "path",
-        "description": description,
-        "schema": schema,
-    }
-
-
-_PARAMETERS: Final = {
-    "jobId": _parameter("path", "jobId", "The id of a job.", {"type": "string"}),
-    "runId": _parameter("path", "runId", "The id of a run.", {"type": "string"}),
-    "backfillId": _parameter("path", "backfillId", "The id of a backfill.", {"type": "string"}),
-    "name": _parameter("path", "name", "The name of a calendar.", {"type": "string"}),
-    "limit": _parameter(
-        "query",
-        "limit",
-        "How many at most.",
-        {"type": "integer", "minimum": 1, "maximum": 1000, "default": 50},
-    ),
-    "cursor": _parameter(
-        "query",
-        "cursor",
-        "The `nextCursor` of the page before.",
-        {"type": "string", "minLength": 1},
-    ),
-    "after": _parameter(
-        "query",
-        "after",
-        "The `next` of the answer before.",
-        {"type": "string", "minLength": 1},
-    ),
-    "key": _parameter(
-        "query", "key", "Only the job with this key.", {"type": "string", "minLength": 1}
-    ),
-    "declared": _parameter(
-        "query",
-        "declared",
-        "`gone`: only jobs that the code of their app declares no longer, 1000 at most.",
-        {"type": "string", "enum": ["gone"]},
-    ),
-    "idempotencyKey": _parameter(
-        "header",
-        "Idempotency-Key",
-        "A repeat of the same request with the same key gets the same answer for 24 hours.",
-        {"type": "string", "minLength": 1, "maxLength": 255},
-    ),
-    "deliveryId": _parameter(
-        "header", "Idempotency-Key", "The `deliveryId`.", {"type": "string", "minLength": 1}
-    ),
-    "signature": _parameter(
+_NOTICE_HEADERS: Final = (
+    Parameter("header", "Idempotency-Key", "The `deliveryId`.", {"type": "string", "minLength": 1}),
+    Parameter(
         "header",
         "Onthedot-Signature",
         "Seconds since the epoch, and for each secret the HMAC-SHA256 of `t.body` in hexadecimal.",
         {"type": "string", "examples": ["t=1801387800,v1=5257a869e7…"]},
     ),
-    "dryRun": _parameter(
-        "query",
-        "dryRun",
-        "With `true` nothing is written: the answer tells what the edit would do.",
-        {"type": "boolean", "default": False},
-    ),
-    "ifMatch": _parameter(
-        "header",
-        "If-Match",
-        "The `ETag` that you have seen: refused with 409 if there is a newer version.",
-        {"type": "string", "examples": ['"3"']},
-    ),
-}
-
+)
 
 TAGS: Final = ("Jobs", "Calendars", "Runs", "Dead letters", "Audit", "Server")
-_NOTICE_HEADERS: Final = ("deliveryId", "signature")
 
 
 @cache
 def document(version: str) -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
-    for operation in OPERATIONS:
-        paths.setdefault(operation.path, {})[operation.method] = _operation(operation)
+    parameters: dict[str, Any] = {}
+    for route, operation in _described():
+        named = [IN_PATH[name] for name in route.names] + list(operation.parameters)
+        parameters |= {each.key: _parameter(each) for each in named}
+        path = operation.prefix + _path(route)
+        paths.setdefault(path, {})[route.method.lower()] = _operation(route, operation, named)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -144,7 +87,7 @@ def document(version: str) -> dict[str, Any]:
         "webhooks": {"runFailed": {"post": _failure_notice()}},
         "components": {
             "schemas": _schemas(),
-            "parameters": _PARAMETERS,
+            "parameters": parameters,
             "responses": {f"Problem{status}": _problem(status) for status in _MEANINGS},
             "securitySchemes": {
                 "bearer": {"type": "http", "scheme": "bearer"},
@@ -155,14 +98,13 @@ def document(version: str) -> dict[str, Any]:
 
 
 def _failure_notice() -> dict[str, Any]:
-    headers = [{"$ref": f"#/components/parameters/{name}"} for name in _NOTICE_HEADERS]
     return {
         "operationId": "runFailed",
         "tags": ["Runs"],
         "summary": "A run failed for good, or is lost",
         "description": "Sent to the URL of the job's `onFailure`, at least once: again after "
         "anything but 2xx within 10 seconds, for 24 hours. Repeats have the same `deliveryId`.",
-        "parameters": headers,
+        "parameters": [_parameter(each) for each in _NOTICE_HEADERS],
         "requestBody": {
             "required": True,
             "content": {"application/json": {"schema": _ref(FailureNotice)}},
@@ -171,12 +113,33 @@ def _failure_notice() -> dict[str, Any]:
     }
 
 
-def _operation(operation: Operation) -> dict[str, Any]:
+def _described() -> Iterator[tuple[Route, Operation]]:
+    return ((each, each.operation) for each in ROUTES if each.operation is not None)
+
+
+def _path(route: Route) -> str:
+    """With the names that callers know."""
+    return route.path.format(**{name: f"{{{IN_PATH[name].name}}}" for name in route.names})
+
+
+def _parameter(parameter: Parameter) -> dict[str, Any]:
+    return {
+        "name": parameter.name,
+        "in": parameter.place,
+        "required": parameter.place == "path",
+        "description": parameter.about,
+        "schema": parameter.schema,
+    }
+
+
+def _operation(
+    route: Route, operation: Operation, parameters: Sequence[Parameter]
+) -> dict[str, Any]:
     described: dict[str, Any] = {
-        "operationId": operation.id,
+        "operationId": route.id,
         "tags": [operation.tag],
         "summary": operation.summary,
-        "parameters": [{"$ref": f"#/components/parameters/{p}"} for p in operation.parameters],
+        "parameters": [{"$ref": f"#/components/parameters/{each.key}"} for each in parameters],
         "responses": {
             **{
                 str(status): _answer(description, shape, operation.or_answer)
@@ -188,8 +151,8 @@ def _operation(operation: Operation) -> dict[str, Any]:
             },
         },
     }
-    if operation.description:
-        described["description"] = operation.description
+    if operation.about:
+        described["description"] = operation.about
     if operation.body is not None:
         content = {"schema": _ref(operation.body), "example": operation.example}
         described["requestBody"] = {
@@ -223,7 +186,7 @@ def _ref(shape: type[msgspec.Struct]) -> dict[str, str]:
 
 def _schemas() -> dict[str, Any]:
     shapes: list[type[msgspec.Struct]] = [Problem, FailureNotice]
-    for operation in OPERATIONS:
+    for _, operation in _described():
         shapes += [shape for _, shape in operation.answers.values() if shape is not None]
         shapes += [shape for shape in (operation.body, operation.or_answer) if shape is not None]
     _, schemas = msgspec.json.schema_components(list(dict.fromkeys(shapes)), ref_template=_REF)

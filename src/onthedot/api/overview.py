@@ -10,8 +10,9 @@ from typing import Final
 from onthedot.api.health import health_out
 from onthedot.api.http import Response
 from onthedot.api.nodes import node_out
+from onthedot.api.operation import Operation
 from onthedot.api.responses import answer, run_fields
-from onthedot.api.routing import Route, get
+from onthedot.api.routing import get
 from onthedot.api.services import Services
 from onthedot.core.instants import HOUR, MILLISECOND, Instant, format_instant
 from onthedot.core.views import NodeView, RunView
@@ -23,7 +24,16 @@ LIMIT: Final = 50
 DEAD_SHOWN_US: Final = HOUR
 
 
-@get("/overview")
+@get(
+    "/overview",
+    Operation(
+        tag="Server",
+        summary="What the page at / shows",
+        about="For the page: it changes with the page, without notice.",
+        answers={200: ("The state of things.", OverviewOut)},
+        problems=(401, 503),
+    ),
+)
 async def get_overview(services: Services) -> Response:
     now = services.clock.now()
     overview = await services.store.ledger.overview(limit=LIMIT, now=now)
@@ -110,6 +120,3 @@ def _run(view: RunView, names: dict[int, str], installation: str) -> OverviewRun
 def _name(names: dict[int, str], job: int) -> str:
     """The history of a deleted job is still shown, under its id."""
     return names.get(job) or job_id(job)
-
-
-ROUTES: Final[list[Route]] = [get_overview]

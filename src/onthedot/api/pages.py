@@ -16,7 +16,7 @@ import msgspec
 from onthedot.api.http import HttpError, Request, Response
 from onthedot.api.openapi import document
 from onthedot.api.responses import json_text
-from onthedot.api.routing import Route, get
+from onthedot.api.routing import get
 from onthedot.api.services import Services
 
 _FOLDER: Final = Path(__file__).parent / "static"
@@ -93,6 +93,3 @@ def _served(request: Request, name: str, policy: str) -> Response:
     if request.header("if-none-match") == asset.etag:
         return Response(status=304, headers=headers)
     return Response(asset.body, media_type=asset.media_type, headers=headers)
-
-
-ROUTES: Final[list[Route]] = [get_page, get_docs, get_static, get_openapi]

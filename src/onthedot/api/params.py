@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from onthedot.api.http import Request
+from onthedot.api.operation import Parameter
 from onthedot.core.model import Job
 from onthedot.errors import Invalid
 from onthedot.ids import NUMBER_MAX, shown
@@ -21,8 +22,49 @@ LIMIT_MAX: Final = 1000
 KEY_MAX: Final = 255
 PAGE_BYTES_MAX: Final = 2 * 1024 * 1024
 
-_PAGING: Final = ("limit", "cursor")
-_FILTERS: Final = ("key", "declared")
+LIMIT: Final = Parameter(
+    "query",
+    "limit",
+    "How many at most.",
+    {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT_DEFAULT},
+)
+CURSOR: Final = Parameter(
+    "query",
+    "cursor",
+    "The `nextCursor` of the page before.",
+    {"type": "string", "minLength": 1},
+)
+AFTER: Final = Parameter(
+    "query", "after", "The `next` of the answer before.", {"type": "string", "minLength": 1}
+)
+KEY: Final = Parameter(
+    "query", "key", "Only the job with this key.", {"type": "string", "minLength": 1}
+)
+DECLARED: Final = Parameter(
+    "query",
+    "declared",
+    "`gone`: only jobs that the code of their app declares no longer, 1000 at most.",
+    {"type": "string", "enum": ["gone"]},
+)
+DRY_RUN: Final = Parameter(
+    "query",
+    "dryRun",
+    "With `true` nothing is written: the answer tells what the edit would do.",
+    {"type": "boolean", "default": False},
+)
+IDEMPOTENCY_KEY: Final = Parameter(
+    "header",
+    "Idempotency-Key",
+    "A repeat of the same request with the same key gets the same answer for 24 hours.",
+    {"type": "string", "minLength": 1, "maxLength": KEY_MAX},
+)
+IF_MATCH: Final = Parameter(
+    "header",
+    "If-Match",
+    "The `ETag` that you have seen: refused with 409 if there is a newer version.",
+    {"type": "string", "examples": ['"3"']},
+)
+
 _DIGITS: Final = re.compile(r"[0-9a-f]{1,16}")
 _ETAG: Final = re.compile(r'"?([1-9][0-9]{0,17})"?')
 
@@ -62,7 +104,7 @@ def cursor_numbers(
     request: Request, place: str, count: int, name: str = "cursor"
 ) -> list[int] | None:
     """The same for a list whose order takes several numbers."""
-    text = _parameter(request, name, known=_PAGING if name in _PAGING else (name,))
+    text = _parameter(request, name)
     if text is None:
         return None
     try:
@@ -146,12 +188,12 @@ def expected_version(request: Request, in_body: int | None = None) -> int | None
 
 def key_of(request: Request) -> str | None:
     """The job key that a list is restricted to."""
-    return _parameter(request, "key", known=(*_PAGING, *_FILTERS))
+    return _parameter(request, "key")
 
 
 def is_dry_run(request: Request) -> bool:
     """Whether only to tell what an edit would do."""
-    text = _parameter(request, "dryRun", known=("dryRun",))
+    text = _parameter(request, "dryRun")
     if text not in (None, "true", "false"):
         raise Invalid(
             f"dryRun {shown(text)!r} is not true or false",
@@ -163,7 +205,7 @@ def is_dry_run(request: Request) -> bool:
 
 def is_asked_for_gone(request: Request) -> bool:
     """Whether a list is restricted to jobs that code declares no longer."""
-    text = _parameter(request, "declared", known=(*_PAGING, *_FILTERS))
+    text = _parameter(request, "declared")
     if text not in (None, "gone"):
         raise Invalid(
             f"declared {shown(str(text))!r} is not 'gone'",
@@ -173,9 +215,12 @@ def is_asked_for_gone(request: Request) -> bool:
     return text is not None
 
 
-def _parameter(request: Request, name: str, *, known: tuple[str, ...] = _PAGING) -> str | None:
-    """One query parameter. Unknown ones are refused: a filter that is ignored answers wrongly."""
-    query = request.query
+def _parameter(request: Request, name: str) -> str | None:
+    """One query parameter. Those that the route does not declare are refused: a filter that is
+    ignored answers wrongly.
+    """
+    query, known = request.query, request.parameters
+    assert name in known, (name, known)
     for given, _ in query:
         if given not in known:
             near = get_close_matches(given, known, n=1)

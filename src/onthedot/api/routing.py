@@ -5,9 +5,12 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from types import ModuleType
 from typing import Any, Final, NamedTuple
 
 from onthedot.api.http import HttpError, Request, Response
+from onthedot.api.operation import Operation
 from onthedot.api.services import Services
 
 Handler = Callable[..., Awaitable[Response]]
@@ -16,45 +19,54 @@ _NAMED: Final = re.compile(r"\{(\w+)\}")
 
 
 class Route(NamedTuple):
-    """`handler` is given what its parameters name: `request`, `services`, and parts of the path."""
+    """`handler` is given what its parameters name: `request`, `services`, and parts of the path.
+    `query`: the parameters that it declares. A route without an operation is no part of the API.
+    """
 
     method: str
-    paths: tuple[str, ...]
+    path: str
     handler: Handler
     wants: tuple[str, ...]
+    operation: Operation | None = None
+    query: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """What stands in braces in its path."""
+        return _NAMED.findall(self.path)
+
+    @property
+    def id(self) -> str:
+        """As the API names the operation: `createJob` for `create_job`."""
+        first, *rest = self.handler.__name__.split("_")
+        return first + "".join(part.capitalize() for part in rest)
 
 
-def route(method: str, *paths: str) -> Callable[[Handler], Route]:
+def route(method: str, path: str, operation: Operation | None = None) -> Callable[[Handler], Route]:
     """Paths like `/jobs/{job}/runs`; what stands in braces is one part, given as text."""
 
     def declared(handler: Handler) -> Route:
         wants = tuple(inspect.signature(handler).parameters)
-        for path in paths:
-            unknown = {*wants} - {"request", "services", *_NAMED.findall(path)}
-            assert not unknown, (path, unknown)
-        return Route(method, paths, handler, wants)
+        unknown = {*wants} - {"request", "services", *_NAMED.findall(path)}
+        assert not unknown, (path, unknown)
+        parameters = () if operation is None else operation.parameters
+        query = tuple(each.name for each in parameters if each.place == "query")
+        return Route(method, path, handler, wants, operation, query)
 
     return declared
 
 
-def get(*paths: str) -> Callable[[Handler], Route]:
-    return route("GET", *paths)
+get = partial(route, "GET")
+post = partial(route, "POST")
+put = partial(route, "PUT")
+patch = partial(route, "PATCH")
+delete = partial(route, "DELETE")
 
 
-def post(path: str) -> Callable[[Handler], Route]:
-    return route("POST", path)
-
-
-def put(path: str) -> Callable[[Handler], Route]:
-    return route("PUT", path)
-
-
-def patch(path: str) -> Callable[[Handler], Route]:
-    return route("PATCH", path)
-
-
-def delete(path: str) -> Callable[[Handler], Route]:
-    return route("DELETE", path)
+def routes_in(*modules: ModuleType) -> tuple[Route, ...]:
+    """The routes that these modules declare, in their order."""
+    values = [value for module in modules for value in vars(module).values()]
+    return tuple(value for value in values if isinstance(value, Route))
 
 
 class _Place:
@@ -80,8 +92,7 @@ class Router:
         every = list(routes)
         for prefix in prefixes:
             for each in every:
-                for path in each.paths:
-                    self._add(prefix + path, each)
+                self._add(prefix + each.path, each)
 
     def _add(self, path: str, route: Route) -> None:
         place = self._root
@@ -100,6 +111,7 @@ class Router:
         found = place.routes.get(request.method)
         if found is None:
             return _without_route(request, place)
+        request.parameters = found.query
         given: dict[str, Any] = {"request": request, "services": services}
         given.update(zip(place.names, values, strict=True))
         return await found.handler(**{name: given[name] for name in found.wants})

@@ -2,26 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from onthedot.api.http import Request, Response
-from onthedot.api.params import cursor_numbers, cursor_of, cursor_text, limit_of
+from onthedot.api.operation import CHANGE, READ, Operation
+from onthedot.api.params import (
+    AFTER,
+    CURSOR,
+    LIMIT,
+    cursor_numbers,
+    cursor_of,
+    cursor_text,
+    limit_of,
+)
 from onthedot.api.problems import problem_of, problem_response
 from onthedot.api.responses import answer, lines_out, run_detail, run_out
-from onthedot.api.routing import Route, get, post
+from onthedot.api.routing import get, post
 from onthedot.api.services import Services
 from onthedot.core.states import Status
 from onthedot.errors import RunOver
 from onthedot.ids import parse_job_id, parse_run_id
 from onthedot.store.notes import LogCursor
 from onthedot.store.values import CancelVerdict
-from onthedot.wire import RunCancelled, RunList, RunLogs
+from onthedot.wire import RunCancelled, RunDetail, RunList, RunLogs
 
 LOG_ROWS_MAX = 100
 """In one answer. A row has some lines to some hundreds, and at most 64 KB."""
 
 
-@get("/jobs/{job}/runs")
+@get(
+    "/jobs/{job}/runs",
+    Operation(
+        tag="Runs",
+        summary="List the runs of a job, newest first",
+        parameters=(
+            LIMIT,
+            CURSOR,
+        ),
+        answers={200: ("One page, live runs included.", RunList)},
+        problems=READ,
+    ),
+)
 async def list_runs(job: str, request: Request, services: Services) -> Response:
     number = parse_job_id(job)
     # A cursor names its job, so that it cannot be carried over to another.
@@ -36,15 +55,34 @@ async def list_runs(job: str, request: Request, services: Services) -> Response:
     return answer(RunList(runs=runs, next_cursor=more))
 
 
-@get("/runs/{run}")
+@get(
+    "/runs/{run}",
+    Operation(
+        tag="Runs",
+        summary="Read a run with its attempts",
+        answers={200: ("The run.", RunDetail)},
+        problems=(401, 404, 503),
+    ),
+)
 async def get_run(run: str, services: Services) -> Response:
     which = parse_run_id(run, services.installation)
     story = await services.store.ledger.story(which.job, which.run, now=services.clock.now())
     return answer(run_detail(story, services.installation))
 
 
-@get("/runs/{run}/logs")
-async def get_logs(run: str, request: Request, services: Services) -> Response:
+@get(
+    "/runs/{run}/logs",
+    Operation(
+        tag="Runs",
+        summary="Read what a run has printed and logged",
+        about="While it is under way, too: ask again with `after` set to what the last answer"
+        " says is `next`, until the `status` says that it is over.",
+        parameters=(AFTER,),
+        answers={200: ("Its lines, first to last.", RunLogs)},
+        problems=READ,
+    ),
+)
+async def get_run_logs(run: str, request: Request, services: Services) -> Response:
     which = parse_run_id(run, services.installation)
     # A cursor names its run, so that it cannot be carried over to another.
     place = f"logs.{which.job:x}.{which.run:x}"
@@ -67,7 +105,18 @@ async def get_logs(run: str, request: Request, services: Services) -> Response:
     )
 
 
-@post("/runs/{run}/cancel")
+@post(
+    "/runs/{run}/cancel",
+    Operation(
+        tag="Runs",
+        summary="Cancel a run",
+        answers={
+            200: ("It is cancelled and will never start.", RunCancelled),
+            202: ("A node holds it and has been told.", RunCancelled),
+        },
+        problems=CHANGE,
+    ),
+)
 async def cancel_run(run: str, services: Services) -> Response:
     which = parse_run_id(run, services.installation)
     store, now = services.store, services.clock.now()
@@ -83,6 +132,3 @@ async def cancel_run(run: str, services: Services) -> Response:
         return answer(RunCancelled(run_id=run, status=Status.CANCELLED))
     view = await store.ledger.run(which.job, which.run, now=now)
     return answer(RunCancelled(run_id=run, status=view.status), 202)
-
-
-ROUTES: Final[list[Route]] = [list_runs, get_run, get_logs, cancel_run]

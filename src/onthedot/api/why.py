@@ -8,8 +8,9 @@ from typing import Final
 import msgspec
 
 from onthedot.api.http import Response
+from onthedot.api.operation import Operation
 from onthedot.api.responses import answer
-from onthedot.api.routing import Route, get
+from onthedot.api.routing import get
 from onthedot.api.services import Services
 from onthedot.core.declared import undeclared
 from onthedot.core.instants import Instant
@@ -20,7 +21,7 @@ from onthedot.core.views import RunView
 from onthedot.core.why import Facts, NoticeFact, last_due, why_job, why_run
 from onthedot.errors import NotDead, NotFound
 from onthedot.ids import job_id, parse_job_id, parse_run_id, run_id
-from onthedot.wire import why_out
+from onthedot.wire import WhyOut, why_out
 from onthedot.wire.pipe import NODE_LEVEL, Line
 
 LOOK_BACK: Final = 20
@@ -32,7 +33,16 @@ NOTES_MAX: Final = 50
 _LINES: Final = msgspec.json.Decoder(list[Line])
 
 
-@get("/jobs/{job}/why")
+@get(
+    "/jobs/{job}/why",
+    Operation(
+        tag="Jobs",
+        summary="Why a job does not run",
+        about="Ordered checks, each with what was found and the fix.",
+        answers={200: ("The explanation.", WhyOut)},
+        problems=(401, 404, 503),
+    ),
+)
 async def explain_job(job: str, services: Services) -> Response:
     number, now = parse_job_id(job), services.clock.now()
     found, link = await _linked(services, number, now)
@@ -59,7 +69,16 @@ async def explain_job(job: str, services: Services) -> Response:
     return answer(why_out(job, None, findings))
 
 
-@get("/runs/{run}/why")
+@get(
+    "/runs/{run}/why",
+    Operation(
+        tag="Runs",
+        summary="Why a run is where it is",
+        about="Ordered checks, each with what was found and the fix.",
+        answers={200: ("The explanation.", WhyOut)},
+        problems=(401, 404, 503),
+    ),
+)
 async def explain_run(run: str, services: Services) -> Response:
     which, now = parse_run_id(run, services.installation), services.clock.now()
     view = await services.store.ledger.run(which.job, which.run, now=now)
@@ -151,6 +170,3 @@ async def _notice(services: Services, view: RunView) -> NoticeFact | None:
     if found is None:
         return None
     return NoticeFact(found.url, found.tries, found.at, found.trouble)
-
-
-ROUTES: Final[list[Route]] = [explain_job, explain_run]

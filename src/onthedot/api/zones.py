@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from onthedot.api.http import Request, Response
-from onthedot.api.params import limit_of
+from onthedot.api.operation import Operation
+from onthedot.api.params import LIMIT, limit_of
 from onthedot.api.responses import answer
-from onthedot.api.routing import Route, get
+from onthedot.api.routing import get
 from onthedot.api.services import Services
 from onthedot.core.instants import format_instant
 from onthedot.core.zoning import KnownZone
@@ -16,7 +15,16 @@ from onthedot.store.zones import Move
 from onthedot.wire.zones import ZoneList, ZoneMoveOut, ZoneOut
 
 
-@get("/zones")
+@get(
+    "/zones",
+    Operation(
+        tag="Server",
+        summary="By which tzdata jobs are due, and what moved when it changed",
+        parameters=(LIMIT,),
+        answers={200: ("All zones in use, and the newest moves.", ZoneList)},
+        problems=(401, 422, 503),
+    ),
+)
 async def list_zones(request: Request, services: Services) -> Response:
     known = await services.store.zones.all()
     moves = await services.store.zones.moves(limit=limit_of(request))
@@ -43,6 +51,3 @@ def move_out(move: Move) -> ZoneMoveOut:
         old=format_instant(move.old),
         new=None if move.new is None else format_instant(move.new),
     )
-
-
-ROUTES: Final[list[Route]] = [list_zones]
