@@ -8,4 +8,4 @@ run_id = greet.blocking.enqueue(name="ana")
 client = app.client.blocking
 while (run := client.get_run(run_id)).finished_at is None:
     time.sleep(0.05)
-print(run.status, run.output)
+print(run.status, run.result)

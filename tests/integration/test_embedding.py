@@ -78,7 +78,7 @@ async def test_functions_run_in_the_program_and_are_enqueued_without_a_server(ap
         job = await node.client.find_job(tick.name)
         runs = await when(lambda: node.client.list_runs(job.job_id), len)
         first = await over(node.client, runs[-1].run_id)
-        assert first.output == str(id(asyncio.get_running_loop()))
+        assert first.result == id(asyncio.get_running_loop())
 
         greeted = await node.client.list_runs((await node.client.find_job("greet")).job_id)
         assert len(greeted) == 2

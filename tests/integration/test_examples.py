@@ -30,7 +30,7 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     "embedding": (r"hello ana", r"tick, attempt 1", r"drained"),
     "quickstart": (
         r"onthedot is ready",
-        r'succeeded "hello ana"',
+        r"succeeded hello ana",
         r"RUN +STATUS",
         r"stopped with 0",
     ),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
+import msgspec
 from msgspec import Meta, Struct
 
 from onthedot.core.states import Status
@@ -84,6 +85,14 @@ class RunOut(Struct, kw_only=True, frozen=True, rename="camel"):
     progress: Annotated[
         ProgressOut | None, Meta(description="How far its latest attempt has come, if it says so.")
     ]
+
+    @property
+    def result(self) -> Any:
+        """What a function returned, as a value. A body that is not JSON is given as text."""
+        try:
+            return None if self.output is None else msgspec.json.decode(self.output)
+        except msgspec.DecodeError:
+            return self.output
 
 
 class ProgressOut(Struct, kw_only=True, frozen=True, rename="camel"):
