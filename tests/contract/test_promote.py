@@ -21,6 +21,7 @@ from tests.support.builders import (
     edit,
     finish,
     jobs_in_every_shard,
+    key_of,
     keys_of,
     kill,
     lease,
@@ -136,6 +137,18 @@ async def test_a_promoted_retry_is_the_next_attempt_under_a_higher_fence(store, 
     assert second.fence >= first.fence + 2  # the retry raised it, and so did the lease
     await finish(store, clock, node, second)
     assert await status_of(store, clock, second) is Status.SUCCEEDED
+
+
+async def test_promoted_runs_come_in_the_order_in_which_they_may_start(store, clock):
+    node = await a_node(store, clock)
+    retried = await a_retry(store, clock, node, wait_us=2 * MINUTE)
+    later = await a_run(store, clock, due=clock.now() + MINUTE)
+    clock.advance(2 * MINUTE)
+
+    promoted = await promote(store, clock, node)
+
+    assert retried.due < promoted[0].due
+    assert keys_of(promoted) == [later, key_of(retried)]
 
 
 async def test_a_run_is_promoted_once(store, clock):

@@ -138,7 +138,7 @@ REMOVALS = (
     ),
     Removal(
         what="the locks of a delete on live runs",
-        where="end_runs",
+        where="end_runs_of",
         text="(select from run where job = job_ for update)",
         instead="(select from run where job = job_)",
         row=("retry", "held"),
@@ -146,7 +146,7 @@ REMOVALS = (
     ),
     Removal(
         what="the locks of a delete on waiting runs",
-        where="end_runs",
+        where="end_runs_of",
         text="(select from waiting where job = job_ for update)",
         instead="(select from waiting where job = job_)",
         row=("promote", "waiting"),
@@ -197,15 +197,15 @@ REMOVALS = (
     ),
     Removal(
         what="the next link after the end of the last",
-        where="finish",
-        text="filter (where again is null and is_chained(traits))",
-        instead="filter (where false)",
+        where="after_end",
+        text="return advance_chains(ended_);",
+        instead="return null;",
         row=("beat", "link"),
         fault="is over, and nobody goes on",
     ),
     Removal(
         what="the end of a chain with its job",
-        where="end_runs",
+        where="end_runs_of",
         text="delete from chain where job = job_;",
         row=("beat", "link"),
         fault="is left behind",

@@ -345,7 +345,7 @@ ATTEMPTS = (
     ),
     bug(
         "what may start once is rescued like the rest",
-        (RUNS, "            if is_at_most_once(traits):\n", "            if False:\n"),
+        (RUNS, "            if is_at_most_once(run.traits):\n", "            if False:\n"),
     ),
     bug(
         "what may start once is given back by a drain",

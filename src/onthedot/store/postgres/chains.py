@@ -1,5 +1,5 @@
-"""Chains of jobs with a fixed delay on PostgreSQL: what an edit does to them. Whoever ends a link
-calls the function `advance_chain`.
+"""Chains of jobs with a fixed delay on PostgreSQL: what an edit does to them. What the end of a
+link does is in `functions/chains.sql`.
 """
 
 from __future__ import annotations
@@ -7,8 +7,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from onthedot.core.chaining import Chain, link_of
-from onthedot.core.instants import Instant
-from onthedot.core.model import NewRun, is_occurrence, occurrence
+from onthedot.core.model import NewRun, occurrence
 from onthedot.store.postgres.database import Connection
 from onthedot.store.postgres.statements import SQL
 
@@ -42,9 +41,3 @@ async def keep_chain(db: Connection, chain: Chain, link: NewRun | None) -> NewRu
         chain = chain._replace(run=occurrence(chain.due + 1))
     await db.execute(SQL["chains.put"], *chain)
     return None if link is None else link_of(chain)
-
-
-async def advance_chain(db: Connection, job: int, run: int, ended: Instant) -> None:
-    """A run was ended, for good."""
-    if is_occurrence(run):
-        await db.execute(SQL["chains.advance_chain"], job, run, ended)

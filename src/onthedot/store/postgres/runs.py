@@ -9,7 +9,6 @@ from onthedot.core.model import Lanes, LeasedRun, Outcome, RunRef
 from onthedot.core.states import Status
 from onthedot.store.claims import Finished, Lessee, Promoted
 from onthedot.store.codec import STATUS_OF_CODE
-from onthedot.store.postgres.chains import advance_chain
 from onthedot.store.postgres.database import Connection, PostgresDatabase, numbers
 from onthedot.store.postgres.jobs import keep_answer, kept_answer
 from onthedot.store.postgres.statements import SQL
@@ -181,13 +180,11 @@ async def _enqueue(
 async def _cancel(db: Connection, job: int, run: int, now: Instant) -> CancelVerdict:
     """Look in every place twice: a run may move from one to the next between two looks."""
     for _ in range(2):
-        if await db.fetchval(SQL["runs.cancel_waiting"], job, run, now) is not None:
-            await advance_chain(db, job, run, now)
+        if await db.fetchval(SQL["runs.cancel_waiting"], job, run, now):
             return CancelVerdict.CANCELLED
         row = await db.fetchrow(SQL["runs.lock"], job, run)
         if row is not None and row[0] is None:
             await db.execute(SQL["runs.cancel_live"], job, run, now)
-            await advance_chain(db, job, run, now)
             return CancelVerdict.CANCELLED
         if row is not None:
             await db.execute(SQL["runs.ask"], row[0], job, run, _REASON)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
+from onthedot.core.ending import EndedRun
 from onthedot.core.instants import Instant
 from onthedot.core.model import (
     Lanes,
@@ -15,21 +16,26 @@ from onthedot.core.model import (
     is_occurrence,
     shard_of,
 )
-from onthedot.core.notifying import FAILURES
 from onthedot.core.states import Status
 from onthedot.core.traits import is_at_most_once
 from onthedot.store.claims import Finished, Lessee, Promoted
-from onthedot.store.codec import RETRIED, STATUS_CODES, STATUS_OF_CODE
+from onthedot.store.codec import RETRIED, STATUS_OF_CODE
 from onthedot.store.refusals import no_such_run, run_over
-from onthedot.store.sqlite.chains import advance_chain, links_among
+from onthedot.store.sqlite.chains import links_among
 from onthedot.store.sqlite.clock import raise_horizon
 from onthedot.store.sqlite.completing import complete, query
 from onthedot.store.sqlite.database import SqliteDatabase
 from onthedot.store.sqlite.enqueueing import enqueue
 from onthedot.store.sqlite.many import execute_many
 from onthedot.store.sqlite.nodes import require_alive
-from onthedot.store.sqlite.outbox import note_failures
-from onthedot.store.sqlite.outcomes import HeldRun, end_unstarted, is_taken, lose, signal_for
+from onthedot.store.sqlite.outcomes import (
+    HeldRun,
+    end_runs,
+    end_unstarted,
+    is_taken,
+    lose,
+    signal_for,
+)
 from onthedot.store.sqlite.statements import SQL
 from onthedot.store.transactions import Statement, Table
 from onthedot.store.values import CancelVerdict, Created, EnqueueRequest, Receipt, Rescued, Signal
@@ -186,7 +192,10 @@ def _promote(
 
 def _miss(db: sqlite3.Connection, row: Waiting, now: Instant) -> None:
     """Nothing was ever tried, so it is a record like any other missed occurrence: attempt 0."""
-    run = HeldRun(row.job, row.run, row.version, 0, row.rescues, row.fence, row.due, None)
+    run = HeldRun(
+        *(row.job, row.run, row.version, 0, row.rescues, row.fence, row.due, None, None),
+        *(row.payload, row.traits),
+    )
     reason = "nobody claimed it within its window, catchUp is none"
     end_unstarted(db, run, Status.MISSED, reason=reason, now=now)
 
@@ -224,7 +233,7 @@ def _finish(
         is_plain = outcome.status is Status.SUCCEEDED and not cancel_requests
         is_plain = is_plain and not (links and outcome[:2] in links)
         (plain if is_plain else rest).append(outcome)
-    return _finish_plainly(db, node, plain) + _finish_singly(db, node, rest, cancel_requests, links)
+    return _finish_plainly(db, node, plain) + _finish_singly(db, node, rest, cancel_requests)
 
 
 def _finish_plainly(db: sqlite3.Connection, node: int, outcomes: Sequence[Outcome]) -> Finished:
@@ -250,17 +259,12 @@ def _end_row(outcome: Outcome) -> tuple[object, ...]:
 
 
 def _finish_singly(
-    db: sqlite3.Connection,
-    node: int,
-    outcomes: Sequence[Outcome],
-    cancel_requests: bool,
-    links: set[tuple[int, int]],
+    db: sqlite3.Connection, node: int, outcomes: Sequence[Outcome], cancel_requests: bool
 ) -> Finished:
-    """One after the other. The end of a link makes the next one."""
+    """One after the other; those that are retried do not end."""
     refused: list[Outcome] = []
-    history: list[tuple[object, ...]] = []
-    coming: list[Instant | None] = []
-    failures: list[Outcome] = []
+    ended: list[EndedRun] = []
+    retries: list[Instant] = []
     for outcome in outcomes:
         key = {"job": outcome.job, "run": outcome.run, "node": node}
         fenced = key | {"fence": outcome.fence, "attempt": outcome.attempt}
@@ -270,22 +274,17 @@ def _finish_singly(
             continue
         (row,) = rows
         final = _cancelled_if_requested(db, outcome, node) if cancel_requests else outcome
-        history.append(_history_row(final, row, node))
-        if final.retry_at is not None:
-            _wait_for_retry(db, final, row)
-            coming.append(final.retry_at)
-            continue
-        if final[:2] in links:
-            coming.append(advance_chain(db, final.job, final.run, final.finished))
-        if final.status in FAILURES:
-            failures.append(final)
-            _keep_dead_letter(db, final, row)
-    db.executemany(SQL["runs.append"], history)
-    note_failures(db, failures)
-    soonest = min((at for at in coming if at is not None), default=None)
+        if final.retry_at is None:
+            ended.append(_ended(final, row, node))
+        else:
+            _wait_for_retry(db, final, row, node)
+            retries.append(final.retry_at)
+    following = end_runs(db, ended)
+    soonest = min((at for at in (*retries, following) if at is not None), default=None)
     # What was given twice is in history by now, too.
     repeated = sum(_is_recorded(db, outcome) for outcome in refused)
-    return Finished(len(history), repeated, len(refused) - repeated, soonest)
+    accepted = len(ended) + len(retries)
+    return Finished(accepted, repeated, len(refused) - repeated, soonest)
 
 
 def _is_recorded(db: sqlite3.Connection, outcome: Outcome) -> bool:
@@ -300,40 +299,37 @@ def _cancelled_if_requested(db: sqlite3.Connection, outcome: Outcome, node: int)
     cancel_request = signal_for(db, node, outcome.job, outcome.run)
     if cancel_request is None:
         return outcome
-    db.execute(SQL["runs.drop_signal"], (node, outcome.job, outcome.run))
     if outcome.retry_at is None:
         return outcome
     return outcome._replace(status=Status.CANCELLED, retry_at=None, reason=cancel_request)
 
 
-def _history_row(outcome: Outcome, row: tuple[object, ...], node: int) -> tuple[object, ...]:
-    version, _, _, _, due, rescues, _ = row
-    status = RETRIED if outcome.retry_at is not None else STATUS_CODES[outcome.status]
-    return (
-        *(outcome.job, outcome.run, outcome.attempt, outcome.fence, version, status, due),
+def _ended(outcome: Outcome, row: tuple[Any, ...], node: int) -> EndedRun:
+    version, _, traits, _, due, rescues, payload = row
+    return EndedRun(
+        *(outcome.job, outcome.run, outcome.attempt, outcome.fence, version, outcome.status, due),
         *(outcome.started, outcome.finished, node, rescues),
-        *(outcome.error, outcome.output, outcome.reason, None, None),
+        *(outcome.error, outcome.output, outcome.reason, payload, traits),
     )
 
 
-def _wait_for_retry(db: sqlite3.Connection, outcome: Outcome, row: tuple[object, ...]) -> None:
+def _wait_for_retry(
+    db: sqlite3.Connection, outcome: Outcome, row: tuple[Any, ...], node: int
+) -> None:
     version, lane, traits, priority, due, rescues, payload = row
+    db.execute(
+        SQL["runs.append"],
+        (
+            *(outcome.job, outcome.run, outcome.attempt, outcome.fence, version, RETRIED, due),
+            *(outcome.started, outcome.finished, node, rescues),
+            *(outcome.error, outcome.output, outcome.reason, None, None),
+        ),
+    )
     db.execute(
         SQL["runs.insert_waiting"],
         (
             *(outcome.job, outcome.run, version, lane, traits, priority, due, outcome.retry_at),
             *(outcome.attempt + 1, rescues, outcome.fence + 1, payload, None),
-        ),
-    )
-
-
-def _keep_dead_letter(db: sqlite3.Connection, outcome: Outcome, row: tuple[object, ...]) -> None:
-    version, _, _, _, due, _, payload = row
-    db.execute(
-        SQL["runs.insert_dead_letter"],
-        (
-            *(outcome.job, outcome.run, version, outcome.attempt, due),
-            *(outcome.finished, outcome.error, payload),
         ),
     )
 
@@ -355,12 +351,12 @@ def _rescue(db: sqlite3.Connection, limit: int, now: Instant) -> Rescued:
     for (node,) in db.execute(SQL["nodes.unsettled"]).fetchall():
         bounds = {"node": node, "limit": limit - rescued}
         rows = db.execute(SQL["runs.of_node"], bounds).fetchall()
-        for traits, *row in rows:
-            if is_at_most_once(traits):
-                lose(db, HeldRun._make(row), now)
+        for run in map(HeldRun._make, rows):
+            if is_at_most_once(run.traits):
+                lose(db, run, now)
                 lost += 1
             else:
-                _leave_owner(db, HeldRun._make(row), SQL["runs.take_from_dead"], now)
+                _leave_owner(db, run, SQL["runs.take_from_dead"], now)
         rescued += len(rows)
         if rescued >= limit:
             break

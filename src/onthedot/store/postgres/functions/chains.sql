@@ -1,14 +1,15 @@
 -- Runs have ended, for good. Of those that are links of chains, the next ones are made; returns when the
 -- first of these is due. The caller has ended the link's row, so he has the lock that comes before the
 -- chain's. Whoever waits here for an edit finds the chain as that has left it, or no longer at this link.
-create or replace function advance_chain(ends_ run_end[]) returns bigint language plpgsql
+create or replace function advance_chains(ended_ run_ended[]) returns bigint language plpgsql
 set jit = off set enable_seqscan = off as $$
-declare c chain; e run_end; due_ bigint; soonest bigint;
+declare c chain; e run_ended; due_ bigint; soonest bigint;
 begin
-  foreach e in array ends_ loop
+  foreach e in array ended_ loop
+    continue when not is_chained(e.traits);
     select * into c from chain where job = e.job and run = e.run for update;
     continue when not found;
-    due_ := greatest(e.ended, c.run >> 10) + c.delay;
+    due_ := greatest(e.finished, c.run >> 10) + c.delay;
     -- Another schedule of the job may have had this instant: then it is a microsecond later.
     while exists (select from history where job = c.job and run = due_ << 10)
       or exists (select from run where job = c.job and run = due_ << 10)
@@ -51,29 +52,4 @@ begin
     exists (select from run r where r.job = job_ and r.run = c.run)
       or exists (select from waiting w where w.job = job_ and w.run = c.run and w.attempt > 1)
   where c.job is not null;
-end $$;
-
--- Links that nobody has claimed in time are missed, and their chains go on. Apart from the others that
--- are missed, since hardly any is a link.
-create or replace function miss_links(shard_ smallint, limit_ integer, now_ bigint) returns void language plpgsql as $$
-declare links run_end[];
-begin
-  with late as (
-    select job, run, fence, version, due, rescues
-    from waiting
-    where (job % 16)::smallint = shard_ and expires < now_ and attempt = 1 and is_chained(traits)
-    order by at
-    limit limit_
-    for update skip locked
-  ), gone as (
-    delete from waiting w using late l where w.job = l.job and w.run = l.run
-  ), past as (
-    insert into history (job, run, attempt, fence, version, status, due, finished, rescues, reason)
-    select job, run, 0, fence, version, 5, due, now_, rescues, 'nobody claimed it within its window, catchUp is none'
-    from late
-  )
-  select array_agg((job, run, now_)::run_end) into links from late;
-  if links is not null then
-    perform advance_chain(links);
-  end if;
 end $$;

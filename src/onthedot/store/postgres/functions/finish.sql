@@ -35,7 +35,7 @@ end $$;
 create or replace function finish(node_ bigint, outcomes_ outcome[])
 returns table (accepted bigint, repeated bigint, stale bigint, retry_at bigint) language plpgsql
 set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
-declare cancel_requests boolean; tids tid[]; failures run_ref[]; links run_end[];
+declare cancel_requests boolean; tids tid[]; ended run_ended[];
 begin
   perform require_alive(node_);
   tids := lock_held(node_, outcomes_);
@@ -51,41 +51,30 @@ begin
     from held h
   ), gone as (
     delete from run where ctid = any(array(select tid from settled))
-  ), signals_deleted as (
-    delete from signal s using settled t where t.cancel_request is not null and s.node = node_ and s.job = t.job and s.run = t.run
   ), past as (
     insert into history (job, run, attempt, fence, version, status, due, started, finished, node, rescues, error, output, reason)
-    select job, run, attempt, fence, version,
-      case
-        when again is not null then 7 when retry is not null then 3
-        when status = 'succeeded' then 1 when status = 'failed' then 2 when status = 'cancelled' then 3 when status = 'lost' then 6
-      end,
-      due, started, finished, node_, rescues, error, output,
-      case when retry is not null and again is null then cancel_request else reason end
+    select job, run, attempt, fence, version, 7, due, started, finished, node_, rescues, error, output, reason
     from settled
+    where again is not null
   ), once_more as (
     insert into waiting (job, run, version, lane, traits, priority, due, at, attempt, rescues, fence, payload)
     select job, run, version, lane, traits, priority, due, again, attempt + 1, rescues, fence + 1, payload
     from settled
     where again is not null
-  ), buried as (
-    insert into dead (job, run, version, attempt, due, failed_at, error, payload)
-    select job, run, version, attempt, due, finished, error, payload
-    from settled
-    where status in ('failed', 'lost') and retry is null
-    on conflict (job, run) do update set attempt = excluded.attempt, failed_at = excluded.failed_at,
-      error = excluded.error, payload = excluded.payload
   )
-  select count(*), min(again),
-    array_agg((job, run, fence)::run_ref) filter (where status in ('failed', 'lost') and retry is null),
-    array_agg((job, run, finished)::run_end) filter (where again is null and is_chained(traits))
-  into accepted, retry_at, failures, links
+  select count(*), min(again), array_agg((
+    job, run, attempt, fence, version,
+    case
+      when retry is not null then 3
+      when status = 'succeeded' then 1 when status = 'failed' then 2 when status = 'cancelled' then 3 when status = 'lost' then 6
+    end,
+    due, started, finished, node_, rescues, error, output,
+    case when retry is not null then cancel_request else reason end, payload, traits
+  )::run_ended) filter (where again is null)
+  into accepted, retry_at, ended
   from settled;
-  if failures is not null then
-    perform note_failures(failures);
-  end if;
-  if links is not null then
-    retry_at := least(retry_at, advance_chain(links));
+  if ended is not null then
+    retry_at := least(retry_at, end_runs(ended));
   end if;
   -- Those that were accepted are in history by now, too.
   repeated := case when accepted < cardinality(outcomes_) then count_recorded(outcomes_) - accepted else 0 end;

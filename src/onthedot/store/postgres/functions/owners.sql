@@ -3,52 +3,30 @@
 -- at most once, ends as lost, whatever else was wished. Returns how many did.
 create or replace function leave_owner(tids tid[], rescued boolean, now_ bigint) returns integer language plpgsql
 set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
-declare lost integer := 0; refs run_ref[]; links run_end[];
+declare lost integer; ended run_ended[];
 begin
-  if rescued then
-    with unknown as (
-      select r.ctid as tid, r.*,
-        format('node %s died: whether it started this run, and how that ended, is unknown', r.owner) as words
-      from run r
-      where r.ctid = any(tids) and is_at_most_once(r.traits)
-    ), past as (
-      insert into history (job, run, attempt, fence, version, status, due, started, finished, node, rescues, error, reason)
-      select job, run, attempt, fence, version, 6, due, started, now_, owner, rescues, words, 'node died' from unknown
-    ), buried as (
-      insert into dead (job, run, version, attempt, due, failed_at, error, payload)
-      select job, run, version, attempt, due, now_, words, payload from unknown
-    ), signals_deleted as (
-      delete from signal s using unknown u where s.node = u.owner and s.job = u.job and s.run = u.run
-    ), gone as (
-      delete from run where ctid = any(array(select u.tid from unknown u))
-    )
-    select count(*), array_agg((job, run, fence)::run_ref),
-      array_agg((job, run, now_)::run_end) filter (where is_chained(traits))
-    into lost, refs, links
-    from unknown;
-    if lost > 0 then
-      perform note_failures(refs);
-    end if;
-    if links is not null then
-      perform advance_chain(links);
-    end if;
-  end if;
-  with asked as (
-    select r.ctid as tid, r.*, s.reason as cancel_request
+  with leaving as materialized (
+    select r.ctid as tid, r.*, s.reason as cancel_request, rescued and is_at_most_once(r.traits) as is_lost,
+      format('node %s died: whether it started this run, and how that ended, is unknown', r.owner) as words
     from run r
-    join signal s on s.node = r.owner and s.job = any(array[r.job]) and s.run between r.run and r.run
+    left join signal s on s.node = r.owner and s.job = any(array[r.job]) and s.run between r.run and r.run
     where r.ctid = any(tids)
-  ), past as (
-    insert into history (job, run, attempt, fence, version, status, due, finished, node, rescues, reason)
-    select job, run, attempt, fence, version, 3, due, now_, owner, rescues, cancel_request from asked
-  ), signals_deleted as (
-    delete from signal s using asked a where s.node = a.owner and s.job = a.job and s.run = a.run
+  ), over as materialized (
+    select *
+    from leaving
+    where is_lost or cancel_request is not null
   ), gone as (
-    delete from run where ctid = any(array(select a.tid from asked a))
+    delete from run where ctid = any(array(select o.tid from over o))
   )
-  select array_agg((job, run, now_)::run_end) filter (where is_chained(traits)) into links from asked;
-  if links is not null then
-    perform advance_chain(links);
+  select count(*) filter (where is_lost), array_agg((
+    job, run, attempt, fence, version, case when is_lost then 6 else 3 end, due, case when is_lost then started end, now_,
+    owner, rescues, case when is_lost then words end, null, case when is_lost then 'node died' else cancel_request end,
+    payload, traits
+  )::run_ended)
+  into lost, ended
+  from over;
+  if ended is not null then
+    perform end_runs(ended);
   end if;
   update run set owner = null, fence = fence + 1, started = null, rescues = rescues + rescued::integer
   where ctid = any(tids);

@@ -6,7 +6,7 @@ create or replace function succeed(
   started_ bigint[], finished_ bigint[]
 ) returns table (accepted bigint, repeated bigint, stale bigint, retry_at bigint) language plpgsql
 set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
-declare links run_end[];
+declare followed run_ended[];
 begin
   perform require_alive(node_);
   with gone as (
@@ -21,11 +21,13 @@ begin
     select job, run, attempt, fence, version, 1, due, started, finished, node_, rescues
     from gone
   )
-  select count(*), array_agg((job, run, finished)::run_end) filter (where is_chained(traits))
-  into accepted, links
+  select count(*), array_agg((
+    job, run, attempt, fence, version, 1, due, started, finished, node_, rescues, null, null, null, null, traits
+  )::run_ended) filter (where is_followed(traits))
+  into accepted, followed
   from gone;
-  if links is not null then
-    retry_at := advance_chain(links);
+  if followed is not null then
+    retry_at := after_end(followed);
   end if;
   if exists (select from signal where node = node_) then
     delete from signal s

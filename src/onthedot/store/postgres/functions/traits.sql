@@ -10,3 +10,8 @@ $$;
 create or replace function is_at_most_once(traits smallint) returns boolean language sql immutable parallel safe as $$
   select traits & 2::smallint <> 0
 $$;
+
+-- Whether the end of such a run has consequences, however it ended.
+create or replace function is_followed(traits smallint) returns boolean language sql immutable parallel safe as $$
+  select is_chained(traits)
+$$;

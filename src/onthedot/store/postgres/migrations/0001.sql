@@ -39,7 +39,10 @@ create type outcome as (
 );
 create type run_ref as (job bigint, run bigint, fence integer);
 create type version_ref as (job bigint, version integer);
-create type run_end as (job bigint, run bigint, ended bigint);
+create type run_ended as (
+  job bigint, run bigint, attempt integer, fence integer, version integer, status smallint, due bigint, started bigint,
+  finished bigint, node bigint, rescues integer, error text, output text, reason text, payload text, traits smallint
+);
 create type run_note as (
   job bigint, run bigint, fence integer, attempt integer, number integer, at bigint, lines text,
   progress text, checkpoint text

@@ -13,6 +13,3 @@ set run = excluded.run, version = excluded.version, lane = excluded.lane, traits
 -- name: chains.drop
 delete from chain
 where job = $1
-
--- name: chains.advance_chain
-select advance_chain(array[($1, $2, $3)::run_end])

@@ -124,7 +124,7 @@ where job = $1 and version = $2
 returning due, why
 
 -- name: jobs.end_runs
-select end_runs($1, $2)
+select end_runs_of($1, $2)
 
 -- name: jobs.delete_cuts
 -- why: what earlier versions left unfired is not wanted any more either

@@ -81,14 +81,7 @@ select taken, lost
 from rescue($1, $2)
 
 -- name: runs.cancel_waiting
-with gone as (
-  delete from waiting where job = $1 and run = $2
-  returning job, run, attempt, fence, version, due, rescues
-)
-insert into history (job, run, attempt, fence, version, status, due, finished, rescues, reason)
-select job, run, attempt, fence, version, 3, due, $3, rescues, 'cancelled by request'
-from gone
-returning 1
+select cancel_waiting($1, $2, $3)
 
 -- name: runs.lock
 -- why: between looking and writing nobody may lease it, end it or give it back
@@ -98,13 +91,7 @@ where job = $1 and run = $2
 for update
 
 -- name: runs.cancel_live
-with gone as (
-  delete from run where job = $1 and run = $2 and owner is null
-  returning job, run, attempt, fence, version, due, rescues
-)
-insert into history (job, run, attempt, fence, version, status, due, finished, rescues, reason)
-select job, run, attempt, fence, version, 3, due, $3, rescues, 'cancelled by request'
-from gone
+select cancel_live($1, $2, $3)
 
 -- name: runs.ask
 insert into signal (node, job, run, reason)

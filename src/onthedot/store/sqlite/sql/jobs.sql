@@ -105,12 +105,12 @@ insert into idempotency (key, fingerprint, answer, used_at)
 values (?, ?, ?, ?)
 
 -- name: jobs.live_of
-select job, run, version, attempt, rescues, fence, due, owner
+select job, run, version, attempt, rescues, fence, due, owner, started, payload, traits
 from run
 where job = ?
 
 -- name: jobs.waiting_of
-select job, run, version, attempt, rescues, fence, due, null
+select job, run, version, attempt, rescues, fence, due, null, null, payload, traits
 from waiting
 where job = ?
 

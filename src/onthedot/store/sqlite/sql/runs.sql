@@ -133,16 +133,16 @@ from run
 where job = :job and run = :run and fence = :fence and attempt = :attempt and owner is not null
 
 -- name: runs.held
-select job, run, version, attempt, rescues, fence, due, owner
+select job, run, version, attempt, rescues, fence, due, owner, started, payload, traits
 from run
 where job = :job and run = :run and owner = :node and fence = :fence
 
 -- name: runs.find
-select job, run, version, attempt, rescues, fence, due, owner
+select job, run, version, attempt, rescues, fence, due, owner, started, payload, traits
 from run
 where job = :job and run = :run
 union all
-select job, run, version, attempt, rescues, fence, due, null
+select job, run, version, attempt, rescues, fence, due, null, null, payload, traits
 from waiting
 where job = :job and run = :run
 
@@ -156,20 +156,8 @@ update run
 set owner = null, fence = fence + 1, started = null, rescues = rescues + 1
 where job = ? and run = ?
 
--- name: runs.lose
-insert into history (job, run, attempt, fence, version, status, due, started, finished, node, rescues, error, reason)
-select job, run, attempt, fence, version, 6, due, started, :now, owner, rescues, :error, 'node died'
-from run
-where job = :job and run = :run
-
--- name: runs.insert_lost_dead_letters
-insert or replace into dead (job, run, version, attempt, due, failed_at, error, payload)
-select job, run, version, attempt, due, :now, :error, payload
-from run
-where job = :job and run = :run
-
 -- name: runs.of_node
-select traits, job, run, version, attempt, rescues, fence, due, owner
+select job, run, version, attempt, rescues, fence, due, owner, started, payload, traits
 from run
 where owner = :node
 limit :limit
@@ -188,6 +176,9 @@ on conflict do nothing
 -- why: plain successes are finished without a look at each, unless somebody asked for the end of one, or one
 -- may be the link of a chain
 select exists (select 1 from signal), exists (select 1 from chain)
+
+-- name: runs.any_signal
+select exists (select 1 from signal)
 
 -- name: runs.signal_of
 select reason
