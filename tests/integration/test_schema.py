@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 import pytest
@@ -142,6 +143,24 @@ async def test_functions_that_cannot_be_put_leave_everything_as_it_was(database,
 
     assert await database.ask("select to_regproc('newest')") is None
     assert await database.applied() == 1
+
+
+async def test_a_role_that_may_not_put_functions_is_told_who_may(database, monkeypatch):
+    await database.tell(f"drop role if exists {ROLE}; create role {ROLE} login password 'upgraded'")
+    await database.tell(f"grant select, insert on all tables in schema public to {ROLE}")
+    parts = urlsplit(database.url)
+    place = parts.netloc.rpartition("@")[2]
+    url = urlunsplit(parts._replace(netloc=f"{ROLE}:upgraded@{place}"))
+    await Database(url).start()
+
+    functions_are(monkeypatch, NEWER)
+    with pytest.raises(CannotStart, match="may not change") as refused:
+        await Database(url).start()
+
+    assert "onthedot db upgrade" in (refused.value.hint or "")
+    await database.start()
+    await Database(url).start()
+    await database.tell(f"drop owned by {ROLE}; drop role {ROLE}")
 
 
 async def test_what_was_granted_outlasts_new_functions(database, monkeypatch):

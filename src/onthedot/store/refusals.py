@@ -173,3 +173,10 @@ def newer_schema(found: int, known: int) -> SchemaMismatch:
         f"the database has schema {found}, this onthedot knows only up to {known}",
         hint="Run the newer version that made it: pip install --upgrade onthedot",
     )
+
+
+def not_ours_to_change(why: str) -> SchemaMismatch:
+    return SchemaMismatch(
+        f"the database is not as this version needs it, and its user may not change it: {why}",
+        hint="As the user who made its tables, run `onthedot db upgrade` with this version.",
+    )

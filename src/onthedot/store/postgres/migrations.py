@@ -4,10 +4,12 @@ after the other, its functions and views as a whole.
 
 from __future__ import annotations
 
+import asyncpg
+
 from onthedot.core.model import SHARDS
 from onthedot.store.postgres.database import Connection, PostgresDatabase
 from onthedot.store.postgres.statements import FUNCTIONS, MIGRATIONS, SQL
-from onthedot.store.refusals import newer_schema, other_schema
+from onthedot.store.refusals import newer_schema, not_ours_to_change, other_schema
 from onthedot.store.statements import edited, fingerprint
 
 # Any number will do, as long as it is ours: it makes two servers that start together take turns.
@@ -47,7 +49,10 @@ async def migrate(database: PostgresDatabase, *, installation: str, renew: bool 
             await db.execute(SQL["upkeep.new_shards"], SHARDS)
         await _apply_functions(db, renew)
 
-    await database.transaction(verb)
+    try:
+        await database.transaction(verb)
+    except asyncpg.InsufficientPrivilegeError as error:
+        raise not_ours_to_change(str(error)) from error
 
 
 async def _apply_functions(db: Connection, renew: bool) -> None:
