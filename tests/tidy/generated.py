@@ -5,12 +5,17 @@ editors know, and the page of the reference. `python3 dev.py fields` writes it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, Literal, get_args, get_origin
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
+
+import msgspec
+from msgspec import StructMeta
 
 from onthedot.cli.fields import flag
-from onthedot.core.fields import FIELDS, Field, Kind, Where, declared
+from onthedot.core.fields import FIELDS, Field, Where
+from onthedot.wire import shapes
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 
@@ -59,29 +64,10 @@ _PLACES: Final = {
 
 def stub() -> str:
     """The structs and keyword arguments of wire/shapes.py, spelled out."""
-    classes = [_STUB_HEAD]
-    for each in FIELDS:
-        if each.members:
-            name = each.wire_name[0].upper() + each.wire_name[1:]
-            classes += [_asked(f"{name}In", each.members), _answered(f"{name}Out", each.members)]
-    for name, where in (
-        ("JobIn", Where.CREATE),
-        ("JobPatch", Where.EDIT),
-        ("PreviewIn", Where.PREVIEW),
-        ("TriggerIn", Where.TRIGGER),
-    ):
-        classes.append(_asked(name, declared(where), is_whole=where is not Where.EDIT))
-    classes.append(_answered("JobOut", [each for each in FIELDS if each.shown]))
-    classes.append("Given: TypeAlias = JobIn | JobPatch | PreviewIn\n")
-    for name, where in (
-        ("CreateKeywords", Where.CREATE),
-        ("EditKeywords", Where.EDIT),
-        ("CodeKeywords", Where.CODE),
-    ):
-        fields = [f for f in declared(where) if not (f.required and where is Where.CREATE)]
-        lines = [f"    {each.keyword or each.name}: {_keyword(each)}\n" for each in fields]
-        classes.append(f"class {name}(TypedDict, total=False):\n{''.join(lines)}")
-    return "\n".join(classes)
+    made = [value for value in vars(shapes).values() if value.__class__ is StructMeta]
+    keywords = [shapes.CreateKeywords, shapes.EditKeywords, shapes.CodeKeywords]
+    classes = [*map(_struct, made), "Given: TypeAlias = JobIn | JobPatch | PreviewIn\n"]
+    return "\n".join([_STUB_HEAD, *classes, *map(_typed_dict, keywords)])
 
 
 def reference() -> str:
@@ -101,58 +87,35 @@ FILES: Final[dict[str, Callable[[], str]]] = {
 }
 
 
-def _asked(name: str, fields: Iterable[Field], *, is_whole: bool = True) -> str:
-    lines = [f"class {name}(Struct, kw_only=True):\n"]
-    for each in fields:
-        kind = _value(each, duration="float | str", words="list[str]", suffix="In")
-        unset = "" if each.required and is_whole else " | UnsetType"
-        value = " = ..." if unset else ""
-        lines.append(f"    {each.name}: {kind}{unset}{_null(each)}{value}\n")
+def _struct(shape: Any) -> str:
+    frozen = ", frozen=True" if shape.__struct_config__.frozen else ""
+    lines = [f"class {shape.__name__}(Struct, kw_only=True{frozen}):\n"]
+    for each in msgspec.structs.fields(shape):
+        default = "" if each.default is msgspec.NODEFAULT else " = ..."
+        lines.append(f"    {each.name}: {_spelled(each.type)}{default}\n")
     return "".join(lines)
 
 
-def _answered(name: str, fields: Iterable[Field]) -> str:
-    lines = [f"class {name}(Struct, kw_only=True, frozen=True):\n"]
-    for each in fields:
-        kind = _value(each, duration="float", words="tuple[str, ...]", suffix="Out")
-        lines.append(f"    {each.name}: {kind}{_null(each)}\n")
-    return "".join(lines)
+def _typed_dict(keywords: Any) -> str:
+    lines = [f"    {name}: {_spelled(kind)}\n" for name, kind in keywords.__annotations__.items()]
+    return f"class {keywords.__name__}(TypedDict, total=False):\n{''.join(lines)}"
 
 
-def _null(field: Field) -> str:
-    return " | None" if field.nullable else ""
-
-
-def _value(field: Field, *, duration: str, words: str, suffix: str) -> str:
-    match field.kind:
-        case Kind.DURATION:
-            return duration
-        case Kind.WORDS:
-            return words
-        case Kind.OBJECT:
-            return field.wire_name[0].upper() + field.wire_name[1:] + suffix
-    return "str" if field.later and suffix == "Out" else _named(field.type)
-
-
-def _keyword(field: Field) -> str:
-    match field.kind:
-        case Kind.DURATION:
-            kind = "float | str | timedelta"
-        case Kind.INSTANT:
-            kind = "str | datetime"
-        case Kind.WORDS:
-            kind = "list[str]"
-        case Kind.OBJECT:
-            kind = "dict[str, Any] | str" if field.shorthand else "dict[str, Any]"
-        case _:
-            kind = _named(field.type)
-    return kind + _null(field)
-
-
-def _named(kind: Any) -> str:
-    if get_origin(kind) is Literal:
-        return f"Literal[{', '.join(json.dumps(each) for each in get_args(kind))}]"
-    return "Any" if kind is Any else str(kind.__name__)
+def _spelled(kind: Any) -> str:
+    """A type as a stub writes it, without what annotates it."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return _spelled(parts[0])
+    if origin is Literal:
+        return f"Literal[{', '.join(json.dumps(each) for each in parts)}]"
+    if origin in (Union, UnionType):
+        words = dict.fromkeys(" | ".join(map(_spelled, parts)).split(" | "))
+        return " | ".join(sorted(words, key=lambda word: (word == "None", word == "UnsetType")))
+    if origin is not None:
+        return f"{origin.__name__}[{', '.join(map(_spelled, parts))}]"
+    if kind is ...:
+        return "..."
+    return "None" if kind is NoneType else str(getattr(kind, "__name__", kind))
 
 
 def _row(field: Field) -> str:

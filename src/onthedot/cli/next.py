@@ -14,12 +14,13 @@ from onthedot.cli.client import connect, path_of
 from onthedot.cli.fields import field_options
 from onthedot.clock import SystemClock
 from onthedot.core.fields import Where, declared
-from onthedot.core.instants import Instant, format_instant, parse_instant
+from onthedot.core.instants import Instant, parse_instant
 from onthedot.core.limiting import limited
 
 if TYPE_CHECKING:
     from onthedot.core.model import NamedCalendar
-    from onthedot.core.schedules import FixedDelay, Once, PreviewedOccurrence, Schedule
+    from onthedot.core.schedules import FixedDelay, Once, Schedule
+    from onthedot.wire.previews import ComingOut
 
 COUNT_MAX = 10_000
 _NOTES = {
@@ -76,14 +77,17 @@ def next_command(schedule: str, count: int, explain: bool, as_json: bool, **opti
     found = _read(schedule, options, start)
     dues = _coming(found, options, start, count, server)
     if as_json:
-        texts = [format_instant(due.at) for due in dues]
+        texts = [due.at for due in dues]
         said: dict[str, Any] = {
             "sentence": sentence(found),
             "normalised": normal_form(found),
             "instants": texts,
         }
         if any(value is not None for name, value in options.items() if name not in _FROM_NOW):
-            said["coming"] = [_shown(due) for due in dues]
+            said["coming"] = [
+                {"at": due.at, "nominal": due.nominal, "marks": due.marks, "skipped": due.skipped}
+                for due in dues
+            ]
         output.data_json(said if explain else texts)
         return
     if explain:
@@ -122,13 +126,12 @@ def _coming(
     start: Instant,
     count: int,
     server: str | None,
-) -> list[PreviewedOccurrence]:
+) -> list[ComingOut]:
     """Under the calendar and within the window that the options say."""
     from onthedot.core.editing import anchor_of
-    from onthedot.core.model import Definition, timetable
-    from onthedot.core.schedules import coming
+    from onthedot.core.model import Definition
     from onthedot.wire.converting import with_given
-    from onthedot.wire.previews import window_marks
+    from onthedot.wire.previews import Previewed, instants_of
     from onthedot.wire.shapes import PreviewIn
     from onthedot.wire.windows import windowed
 
@@ -138,10 +141,7 @@ def _coming(
     definition = windowed(blank, given, _calendar(options["calendar"], server))
     anchor = anchor_of(definition, start)
     definition = limited(definition, anchor, start)
-    dues = coming(timetable(definition) or schedule, start, count, anchor=anchor)
-    return [
-        due._replace(marks=due.marks + window_marks(definition, due.at, anchor)) for due in dues
-    ]
+    return list(instants_of(Previewed(definition, start, count, anchor)))
 
 
 def _calendar(name: str | None, server: str | None) -> NamedCalendar | None:
@@ -159,34 +159,26 @@ def _calendar(name: str | None, server: str | None) -> NamedCalendar | None:
     return NamedCalendar(name, 1, calendar_of(read(json.dumps(rules).encode(), CalendarIn)))
 
 
-def _shown(due: PreviewedOccurrence) -> dict[str, Any]:
-    return {
-        "at": format_instant(due.at),
-        "nominal": format_instant(due.nominal),
-        "marks": list(due.marks),
-        "skipped": due.skipped,
-    }
-
-
-def _notes(due: PreviewedOccurrence) -> list[str]:
+def _notes(due: ComingOut) -> list[str]:
     notes = [_NOTES[mark] for mark in due.marks if mark != "calendar"]
     if "calendar" in due.marks:
-        notes.insert(0, f"moved from {format_instant(due.nominal)}")
+        notes.insert(0, f"moved from {due.nominal}")
     if due.skipped != 0:
         many = "many" if due.skipped is None else due.skipped
         notes.append(f"{many} before it {'has' if many == 1 else 'have'} no run")
     return notes
 
 
-def _row(due: PreviewedOccurrence, timezone: str, now: Instant) -> tuple[str, ...]:
+def _row(due: ComingOut, timezone: str, now: Instant) -> tuple[str, ...]:
     from onthedot.core.schedules.zones import zone_named
 
-    local = (_EPOCH + timedelta(microseconds=due.at)).astimezone(zone_named(timezone))
+    at = parse_instant(due.at, field="at")
+    local = (_EPOCH + timedelta(microseconds=at)).astimezone(zone_named(timezone))
     midnight = local.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
     changed = midnight.utcoffset() != (midnight + timedelta(days=1)).utcoffset()
     return (
         f"{local:%a %Y-%m-%d %H:%M:%S %Z}",
-        format_instant(due.at),
-        output.relative(due.at, now),
+        due.at,
+        output.relative(at, now),
         ", ".join(_notes(due)) or ("the clocks change on this day" if changed else ""),
     )

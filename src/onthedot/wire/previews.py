@@ -153,13 +153,3 @@ def _first_link(
     due = first_due(definition, after) if job is None else job.link
     if due is not None and due > after:
         yield PreviewedOccurrence(due, due, ("fixedDelay",))
-
-
-def window_marks(definition: Definition, due: Instant, anchor: Instant) -> tuple[Mark, ...]:
-    """What a due instant's window says of it."""
-    window, found = timetable(definition), _shift_marks(definition)
-    if isinstance(window, Within) and window.after(due, anchor=anchor) is None:
-        found += ("last",)
-    if isinstance(definition.schedule, FixedDelay) and definition.max_runs == 1:
-        found += ("last",)
-    return found
