@@ -14,7 +14,7 @@ import msgspec
 from msgspec import StructMeta
 
 from onthedot.cli.fields import flag
-from onthedot.core.fields import FIELDS, Field, Where
+from onthedot.core.fields import FIELDS, Field, Kind, Where
 from onthedot.wire import shapes
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -32,7 +32,7 @@ _PAGE_HEAD: Final = """\
 This page is written from the declarations in `src/onthedot/core/fields` by `python3 dev.py fields`.
 
 A duration is a number of seconds or an ISO 8601 text (`"PT5M"`); answers show seconds. Fields that
-may be set by code are also arguments of `@app.job`, and all are arguments of the
+may be set in code are arguments of `@app.job`, and all are arguments of the
 [client](../python.md#the-client), in Python's spelling: `max_runs` for `maxRuns`; `cron` is
 `cronExpr`.
 
@@ -44,7 +44,7 @@ onthedot job add report --url http://127.0.0.1:9000/ --every PT1H --max-runs 3 -
 {"name": "report", "every": 3600, "maxRuns": 3, "owner": "ana"}
 ```
 
-| field | option | default | set by | what it is |
+| field | option | default | set in | what it is |
 |---|---|---|---|---|
 """
 _SERVER_HEAD: Final = """
@@ -120,11 +120,15 @@ def _spelled(kind: Any) -> str:
 
 def _row(field: Field) -> str:
     default = "needed" if field.required else f"`{json.dumps(field.default)}`"
+    if field.kind is Kind.DURATION and field.default is not None:
+        default += " s"
     places = ", ".join(word for where, word in _PLACES.items() if field.where & where)
     option = "NAME" if field.required else f"`{flag(field)}`"
     about, choices = field.about, get_args(field.type) if get_origin(field.type) is Literal else ()
     if len(choices) > 1:
         about += f" One of {', '.join(f'`{each}`' for each in choices)}."
+    if field.type is int:
+        about += f" From {field.limits['ge']} to {field.limits['le']:,}."
     if field.see:
         about += f" [More](../{field.see})"
     return f"| `{field.wire_name}` | {option} | {default} | {places} | {about} |\n"

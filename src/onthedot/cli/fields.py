@@ -79,7 +79,8 @@ def _reading(field: Field) -> dict[str, Any]:
     if get_origin(field.type) is Literal:
         return {"type": click.Choice(get_args(field.type))}
     if field.type is int:
-        return {"type": click.IntRange(field.limits.get("ge"), field.limits.get("le"))}
+        within = click.IntRange(field.limits.get("ge"), field.limits.get("le"))
+        return {"type": within, "metavar": "INTEGER"}
     return {} if field.type is bool else {"type": field.type}
 
 

@@ -52,8 +52,8 @@ _ON_FAILURE: Final = (
 POLICIES: Final = (
     Field(
         name="timeout",
-        about="How long an attempt may take, more than 0, at most 24 hours. Of a second and more "
-        "it may be up to 2 % longer, never shorter.",
+        about="How long an attempt may take, more than 0, at most 24 hours. From 1 second on it "
+        "may end up to 2 % later, never earlier.",
         kind=Kind.DURATION,
         at="timeout_us",
         least_us=1,
@@ -69,8 +69,8 @@ POLICIES: Final = (
     ),
     Field(
         name="backoff",
-        about="How long failed attempts wait; chance moves each wait over its upper half. "
-        "`initial` × `factor` per attempt, at most `max`.",
+        about="How long failed attempts wait before the next one. `initial` × `factor` per "
+        "attempt, at most `max`; each wait is shortened at random, by up to half.",
         kind=Kind.OBJECT,
         says='an object such as {"initial": 1, "factor": 2, "max": 3600}',
         examples=({"initial": 1, "factor": 2, "max": 3600},),
@@ -78,7 +78,7 @@ POLICIES: Final = (
     ),
     Field(
         name="queue",
-        about="The stream of runs that workers subscribe to.",
+        about="The queue of its runs, to which workers subscribe.",
         at="queue",
         limits={"min_length": 1, "max_length": 100},
         pattern=WORD,
@@ -88,17 +88,17 @@ POLICIES: Final = (
     Field(
         name="priority",
         type=int,
-        about="9 goes first, 0 last. 5.0 counts as 5.",
+        about="The order of due runs: 9 goes first, 0 last. 5.0 counts as 5.",
         at="priority",
         limits={"ge": 0, "le": 9},
     ),
     Field(
         name="guarantee",
         type=Guarantee,
-        about="Whether a run may be started again when its outcome is unknown. What is promised "
-        "about each run: that it reaches an end; that it is never started twice, then one whose "
-        "outcome is unknown ends as lost; or that what a Python function writes through "
-        "`ctx.transaction()` is committed once, together with the end of the run.",
+        about="Whether a run may be started again when its outcome is unknown. `at_least_once`: "
+        "every run reaches an end. `at_most_once`: no run is started twice; one whose "
+        "outcome is unknown ends as lost. `exactly_once`: what a Python function writes "
+        "through `ctx.transaction()` is committed once, together with the end of the run.",
         at="guarantee",
         see="concepts/guarantees.md",
     ),
@@ -128,7 +128,7 @@ POLICIES: Final = (
     Field(
         name="catch_up_max",
         type=int,
-        about="With catch-up 'all', how many are caught up, the newest.",
+        about="With catch-up 'all', how many occurrences are caught up, the newest.",
         at="catching.most",
         limits={"ge": 1, "le": 10_000},
         see=_CATCH_UP,
@@ -136,7 +136,7 @@ POLICIES: Final = (
     Field(
         name="catch_up_rate",
         type=int,
-        about="With catch-up 'all', how many are started in a second.",
+        about="With catch-up 'all', how many occurrences are started in a second.",
         at="catching.rate",
         limits={"ge": 1, "le": 1_000},
         see=_CATCH_UP,
@@ -151,7 +151,7 @@ POLICIES: Final = (
     Field(
         name="paused",
         type=bool,
-        about="While true, occurrences are skipped. A trigger still works.",
+        about="Skip occurrences while paused. A trigger still works.",
         at="paused",
     ),
     Field(

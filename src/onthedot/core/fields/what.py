@@ -71,7 +71,7 @@ WHAT: Final = (
     ),
     Field(
         name="owner",
-        about="Who to ask about the job.",
+        about="Whom to ask about the job.",
         at="owner",
         nullable=True,
         limits=_LABEL_LIMITS,
@@ -82,7 +82,7 @@ WHAT: Final = (
     Field(
         name="namespace",
         type=Literal["default"],
-        about="The tenant. Only `default` for now.",
+        about="The namespace of the job. Only `default` for now.",
         at="namespace",
         later="Leave it out or use 'default'.",
     ),

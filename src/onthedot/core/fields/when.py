@@ -34,9 +34,9 @@ WHEN: Final = (
     ),
     Field(
         name="cron_expr",
-        about="A cron expression of five to seven fields. Minute, hour, day of month, month, day "
-        "of week, with six fields after a second, with seven before a year; or a nickname such as "
-        "@daily. `@every 90s` is shown as `every`.",
+        about="A cron expression of five to seven fields. Minute, hour, day of month, month and "
+        "day of week; six fields begin with a second, seven also end with a year. Or a "
+        "nickname such as @daily. `@every 90s` is shown as `every`.",
         where=Where.SCHEDULE,
         schedule=True,
         nullable=True,
@@ -48,8 +48,8 @@ WHEN: Final = (
     ),
     Field(
         name="every",
-        about="An interval, at least 1 second. The first occurrence is one interval after "
-        "creation.",
+        about="Run at this interval, at least 1 second. The first occurrence is one interval "
+        "after creation.",
         kind=Kind.DURATION,
         where=Where.SCHEDULE,
         schedule=True,
@@ -58,8 +58,9 @@ WHEN: Final = (
     ),
     Field(
         name="fixed_delay",
-        about="Run this long after the end of the last run, at least 1 second. Whatever came of "
-        "that run. The first one is due so long after creation, or at `startAt`.",
+        about="Run this long after the end of the last run, at least 1 second. The outcome of "
+        "that run does not matter. The first run is due this long after creation, or at "
+        "`startAt`.",
         kind=Kind.DURATION,
         where=Where.SCHEDULE,
         schedule=True,
@@ -99,9 +100,9 @@ WHEN: Final = (
     Field(
         name="dst_gap",
         type=DstGap,
-        about="When a time is due that a DST change leaves out. Right after the gap, in the last "
-        "minute before it, or not at all. Null: `after` for a fixed time; an expression whose "
-        "minute or hour begins with `*` follows the clock.",
+        about="What to do with a time that a DST change leaves out. Run right after the gap, in "
+        "the last minute before it, or not at all. Null: `after` for a fixed time; an "
+        "expression whose minute or hour begins with `*` follows the clock.",
         where=Where.SCHEDULE,
         nullable=True,
         examples=("after",),
@@ -110,8 +111,9 @@ WHEN: Final = (
     Field(
         name="dst_overlap",
         type=DstOverlap,
-        about="When a time is due that a DST change brings twice. Null: `first` for a fixed "
-        "time, `both` for an expression whose minute or hour begins with `*`.",
+        about="What to do with a time that a DST change repeats. Run the first time, the second "
+        "time or both. Null: `first` for a fixed time, `both` for an expression whose "
+        "minute or hour begins with `*`.",
         where=Where.SCHEDULE,
         nullable=True,
         examples=("first",),
@@ -119,7 +121,7 @@ WHEN: Final = (
     ),
     Field(
         name="start_at",
-        about="Nothing is due before it. It is the first occurrence of an interval.",
+        about="Nothing is due before this instant. It is the first occurrence of an interval.",
         kind=Kind.INSTANT,
         at="start_at",
         where=Where.SCHEDULE,
@@ -129,7 +131,7 @@ WHEN: Final = (
     ),
     Field(
         name="end_at",
-        about="Nothing is due after it. Null: no end.",
+        about="Nothing is due after this instant. Null: no end.",
         kind=Kind.INSTANT,
         at="end_at",
         where=Where.SCHEDULE,
@@ -140,9 +142,8 @@ WHEN: Final = (
     Field(
         name="max_runs",
         type=int,
-        about=f"Stop after this many occurrences, at most {MAX_RUNS_MAX:,}. Counted from when "
-        "this is set; fewer under a calendar, where too many are refused as `too-costly`. Null: "
-        "no limit.",
+        about="Stop after this many occurrences. They are counted from when this is set; under a "
+        "calendar too many are refused as `too-costly`. Null: no limit.",
         at="max_runs",
         where=Where.SCHEDULE,
         nullable=True,
@@ -151,7 +152,7 @@ WHEN: Final = (
     ),
     Field(
         name="jitter",
-        about="Start each occurrence up to this much later. Each by an offset of its own, at "
+        about="Start each occurrence up to this much later. Each has an offset of its own, at "
         "most 24 hours.",
         kind=Kind.DURATION,
         at="shift.jitter_us",
@@ -162,7 +163,7 @@ WHEN: Final = (
     ),
     Field(
         name="spread",
-        about="Start the job up to this much later, always by the same offset. At most 24 hours: "
+        about="Start the job up to this much later, always by the same offset. At most 24 hours; "
         "jobs that are due at the same instant do not start together.",
         kind=Kind.DURATION,
         at="shift.spread_us",
@@ -173,8 +174,8 @@ WHEN: Final = (
     ),
     Field(
         name="calendar",
-        about="The name of a calendar: what it excludes is not due. What is due is due on days "
-        "and at hours that it allows, in the zone of the job. Null: none.",
+        about="Follow the calendar of this name. Occurrences are due on days and at hours that it"
+        " allows, in the time zone of the job. Null: none.",
         where=Where.SCHEDULE,
         nullable=True,
         says="the name of a calendar, or null",
@@ -184,9 +185,9 @@ WHEN: Final = (
     Field(
         name="calendar_roll",
         type=Roll,
-        about="Where to move an occurrence that the calendar excludes. It is left out, or it "
-        "moves to the nearest later or earlier day, at most 62 days away, on which its time of "
-        "day is allowed. Several that come to one instant are one run.",
+        about="Where to move an occurrence that the calendar excludes. It is skipped, or it moves"
+        " to the nearest later or earlier day, at most 62 days away, on which its time of "
+        "day is allowed. Several that move to the same instant are one run.",
         at="calendar_roll",
         where=Where.SCHEDULE,
         see=f"{_TIME}#calendars",
@@ -203,7 +204,7 @@ PREVIEW: Final = (
     ),
     Field(
         name="after",
-        about="Strictly after this instant; without one, after now.",
+        about="Strictly after this instant. Without one, after now.",
         kind=Kind.INSTANT,
         where=Where.PREVIEW,
         shown=False,
