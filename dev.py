@@ -133,7 +133,7 @@ def main(arguments: Sequence[str]) -> int:
 def setup(lock: str) -> None:
     """Bring .venv to what a lock says: `serve` is a part of `dev`, which has the tools too.
 
-    1. A .venv that was moved, left half made, or lost its Python is made anew.
+    1. A .venv that was moved, left half made, or lost its Python is made again.
     2. The locked packages go in, each checked against its hash.
     3. onthedot itself goes in as a link to src/, built by the locked hatchling.
     4. The stamp is written last, so that an interrupted set-up is never taken for a whole one.
@@ -215,7 +215,7 @@ def alone() -> Iterator[None]:
 
 
 def lint() -> int:
-    """Run every check, even after one has failed: one round shows everything there is to mend."""
+    """Run every check, even after one has failed: one round shows everything there is to fix."""
     os.chdir(ROOT)
     failed = []
     for check in CHECKS:

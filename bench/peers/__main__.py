@@ -131,7 +131,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is no whole number from 1 on")
+        raise argparse.ArgumentTypeError(f"'{text}' is not an integer from 1 on")
     return int(text)
 
 

@@ -224,7 +224,7 @@ class Node:
             working.result()
 
     async def _incarnate(self, stop: asyncio.Event, on_joined: Callable[[int], None]) -> None:
-        """Join and work; after a death join anew. Endless by design, until `stop`."""
+        """Join and work; after a death join again. Endless by design, until `stop`."""
         told = False
         while not stop.is_set():
             try:

@@ -65,7 +65,7 @@ def _timed_text(text: str, zone: str, steps: int) -> Timing:
 
 def _timed(text: str, zone: str, steps: int, *, common: bool) -> Timing:
     cron = Cron.parse(text, zone)
-    _step(cron, steps)  # finds the changes of the clocks, which are kept
+    _step(cron, steps)  # finds the DST changes, which are kept
     stepping = _best(lambda: _step(cron, steps)) / steps
     parsing = _best(lambda: _parse(text, zone)) / PARSES
     return Timing(text, zone, common, stepping, parsing)

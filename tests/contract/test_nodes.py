@@ -112,10 +112,10 @@ async def test_the_silent_are_buried_and_those_just_heard_of_are_not(store, cloc
     clock.advance(HOUR)
 
     early = await store.nodes.declare_dead(silent_before=joined, now=clock.now())
-    buried = await store.nodes.declare_dead(silent_before=joined + 1, now=clock.now())
+    dead = await store.nodes.declare_dead(silent_before=joined + 1, now=clock.now())
 
     assert early == []
-    assert buried == [silent]
+    assert dead == [silent]
     assert {view.number: view.dead for view in await store.nodes.all()} == {
         silent: True,
         talking: False,
@@ -125,9 +125,9 @@ async def test_the_silent_are_buried_and_those_just_heard_of_are_not(store, cloc
 async def test_those_known_to_be_gone_are_buried_however_lately_they_were_heard_of(store, clock):
     gone, alive = await a_node(store, clock), await a_node(store, clock)
 
-    buried = await store.nodes.declare_dead(silent_before=0, gone=[gone], now=clock.now())
+    dead = await store.nodes.declare_dead(silent_before=0, gone=[gone], now=clock.now())
 
-    assert buried == [gone]
+    assert dead == [gone]
     assert (await store.nodes.beat(alive, now=clock.now())).schedulers == (alive,)
 
 
@@ -146,11 +146,11 @@ async def test_the_silent_and_the_gone_are_buried_together_and_told_once(store, 
     clock.advance(HOUR)
     gone, alive = await a_node(store, clock), await a_node(store, clock)
 
-    buried = await store.nodes.declare_dead(
+    dead = await store.nodes.declare_dead(
         silent_before=clock.now(), gone=[gone, both, alive + 1_000], now=clock.now()
     )
 
-    assert sorted(buried) == [both, silent, gone]
+    assert sorted(dead) == [both, silent, gone]
     assert not (await store.nodes.all())[0].dead
 
 

@@ -167,9 +167,9 @@ async def test_a_receipt_is_forgotten_when_its_time_is_over(store, clock):
     kept = await prune(store, keys_before=used)
     still = await create(store, clock, a_receipt())
     went = await prune(store, keys_before=used + SECOND)
-    anew = await create(store, clock, a_receipt(fingerprint="another request"))
+    again = await create(store, clock, a_receipt(fingerprint="another request"))
 
     assert (kept, went) == (0, 1)
     assert still.repeat is not None
-    assert anew.repeat is None
-    assert anew.job.id > made.job.id
+    assert again.repeat is None
+    assert again.job.id > made.job.id

@@ -135,7 +135,7 @@ class Ask:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
     """`breaks`: when a process was lost to the others: killed, stopped, or, if there was only one,
-    started anew. `wakings`: when a stopped one was let go on. `cuts`: from when to when one could
+    started again. `wakings`: when a stopped one was let go on. `cuts`: from when to when one could
     not reach its database, and may have been given up. `jobs_named`: the ids of every job that the
     API lists, by name. `letters`: the dead letters that are left of the jobs whose failures
     somebody looked after.

@@ -1,4 +1,4 @@
-"""Schedulers share the work among themselves, and share it anew when one comes or goes."""
+"""Schedulers share the work among themselves, and share it again when one comes or goes."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def packaged() -> PostgresServer:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def get_stage() -> AsyncIterator[GetStage]:
-    """One stage a world for all rows: a new connection has every plan to make anew, which takes
+    """One stage a world for all rows: a new connection has every plan to make again, which takes
     longer than the races."""
     stages: dict[tuple[PostgresServer, str], Stage] = {}
     async with AsyncExitStack() as stack:

@@ -167,7 +167,7 @@ REMOVALS = (
         fault="an error that the contract does not know",
     ),
     Removal(
-        what="the shard's lock while entries are made anew for a zone",
+        what="the shard's lock while entries are made again for a zone",
         where="jobs.lock_shard",
         text="where id = $1\nfor share",
         instead="where id = $1",
@@ -175,7 +175,7 @@ REMOVALS = (
         fault="stranded in a far slot",
     ),
     Removal(
-        what="the jobs' locks while entries are made anew for a zone",
+        what="the jobs' locks while entries are made again for a zone",
         where="jobs.lock",
         text="for update",
         row=("remake", "zoned"),

@@ -50,13 +50,13 @@ async def test_a_node_that_froze_while_it_beat_can_be_declared_dead(packaged):
         await gate.reached.wait()
         later = clock.now() + 60 * SECOND
 
-        buried: list[int] = []
+        dead: list[int] = []
         async with asyncio.timeout(PATIENCE_S):
-            while not buried:
-                buried = await store.nodes.declare_dead(silent_before=later, now=later)
+            while not dead:
+                dead = await store.nodes.declare_dead(silent_before=later, now=later)
         gate.open("commit")
 
-        assert buried == [node]
+        assert dead == [node]
         with pytest.raises(StoreUnavailable):
             await beating
 

@@ -276,7 +276,7 @@ async def test_a_node_that_froze_past_its_lease_starts_nothing_that_was_taken_fr
     async with living(store, clock) as frozen:
         await asyncio.sleep(0.5)
         [held] = await store.runs.owned(frozen.number)
-        clock.advance(30 * SECOND)  # it stands still; others have buried it meanwhile
+        clock.advance(30 * SECOND)  # it stands still; others have declared it dead meanwhile
         await kill(store, clock, frozen.number)
         await store.runs.rescue(limit=10, now=clock.now())
         await asyncio.sleep(5)

@@ -300,7 +300,7 @@ class Customer(Client):
         chance = self.chance
         kind = chance.random()
         if self._profile.zone != "UTC":
-            kind = 0.25 + kind / 2  # more of what the change of the clocks can hurt
+            kind = 0.25 + kind / 2  # more of what the DST change can hurt
         if kind < 0.5:
             period = chance.choice(_SLOW if self._profile.busy else _QUICK + _SLOW)
             # A draw of its own, so that the others stay what they were.

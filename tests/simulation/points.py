@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 START = 1_778_579_996 * SECOND  # four seconds before a full minute
 STALLS_S = (18.0, 31.0)
-"""Just beyond a lease, when its runs have just begun anew, and beyond two."""
+"""Just beyond a lease, when its runs have just begun again, and beyond two."""
 
 JOINING_S = 1.0
 LEASES_S = 36.0

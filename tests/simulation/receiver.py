@@ -1,6 +1,6 @@
 """What the handlers do. Each start leaves an effect, outside every process of ours.
 
-How a handler behaves is in the job's URL, so that an edit can mend it: `http://handler/ok/0.2`.
+How a handler behaves is in the job's URL, so that an edit can fix it: `http://handler/ok/0.2`.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ def test_a_planted_bug_is_found(bug: Bug):
 def test_every_bug_has_its_place():
     faults = [fault for bug in BUGS for fault in misplaced(bug)]
 
-    assert not faults, "\n".join(["plant these anew:", *faults])
+    assert not faults, "\n".join(["plant these again:", *faults])
 
 
 def test_there_are_enough_bugs_and_each_has_a_name_of_its_own():

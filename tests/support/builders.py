@@ -138,8 +138,8 @@ async def a_node(store: Store, clock: ManualClock) -> int:
 
 
 async def kill(store: Store, clock: ManualClock, *nodes: int) -> None:
-    buried = await store.nodes.declare_dead(silent_before=0, gone=nodes, now=clock.now())
-    assert set(buried) == set(nodes)
+    dead = await store.nodes.declare_dead(silent_before=0, gone=nodes, now=clock.now())
+    assert set(dead) == set(nodes)
 
 
 # Claims

@@ -1,7 +1,7 @@
 """A second opinion on cron, as plain as can be: look at every minute of a day.
 
 Nothing here is shared with the product. An expression is read by a few lines that trust it to be
-valid; a day without a change of the clocks is arithmetic; on any other day every minute of UTC is
+valid; a day without a DST change is arithmetic; on any other day every minute of UTC is
 asked what the local clock shows, and the rules for gaps and overlaps are applied to that list.
 Minutes only: no seconds, and no zone whose offset has some (none has since 1972).
 """

@@ -1,4 +1,4 @@
-"""`--watch`: lists that are shown anew, until somebody has seen enough."""
+"""`--watch`: lists that are redrawn, until somebody has seen enough."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def test_four_slashes_are_a_full_path(tmp_path):
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("port", "eighty", "port 'eighty' (from --port) is not a whole number from 0 to 65535"),
+        ("port", "eighty", "port 'eighty' (from --port) is not an integer from 0 to 65535"),
         ("port", "65536", "from 0 to 65535"),
         ("port", "-1", "from 0 to 65535"),
         ("slots", "0", "from 1 to"),

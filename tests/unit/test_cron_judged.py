@@ -30,7 +30,7 @@ def ours(cron: Cron, start: int, count: int) -> list[int]:
 
 
 def near_a_change(chance: Random, zone: str, start: int) -> int:
-    """A start within three days before the next change of the clocks, if one is near."""
+    """A start within three days before the next DST change, if one is near."""
     info = ZoneInfo(zone)
     before = offset(info, start)
     for second in range(start, start + 300 * 86_400, 86_400):

@@ -1,6 +1,6 @@
 """Cron against two other libraries. Where they differ, the difference is listed here, with its why.
 
-Away from changes of the clocks all three agree on what all three can read. Around a change each
+Away from DST changes all three agree on what all three can read. Around a change each
 difference must be one of the kinds that `why` knows; anything else fails.
 """
 

@@ -59,7 +59,7 @@ def out_of_gap(repeat: Repeat, passes: list[datetime]) -> list[int]:
 
 
 def a_repeat(chance: Random) -> Repeat:
-    """Half of them meet a change of the clocks, if their zone has one."""
+    """Half of them meet a DST change, if their zone has one."""
     zone, second = chance.choice(cron_chance.ZONES), cron_chance.instant(chance)
     months, days = chance.choice(STEPS)
     if chance.random() < 0.5:

@@ -122,7 +122,7 @@ def test_a_number_that_is_none_is_refused(capsys):
     with pytest.raises(SystemExit):
         command.main(["--runs", "0"])
 
-    assert "'0' is no whole number from 1 on" in capsys.readouterr().err
+    assert "'0' is not an integer from 1 on" in capsys.readouterr().err
 
 
 def test_numbers_are_short_and_readable():

@@ -24,7 +24,7 @@ def tz_file(name: str) -> bytes:
 
 
 def changes(name: str) -> list[tuple[int, int, int]]:
-    """(second, offset before, offset after) of every listed change of the clocks."""
+    """(second, offset before, offset after) of every listed DST change."""
     data = tz_file(name)
     header = struct.Struct(">4sc15x6l")
     _, _, ut, std, leaps, times, types, letters = header.unpack_from(data)

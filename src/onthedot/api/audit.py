@@ -24,7 +24,7 @@ PART: Final = 20_000
     Operation(
         tag="Audit",
         summary="Prove that every due occurrence of a job is accounted for",
-        about="What was due is worked out anew over all versions of the job, a deleted one "
+        about="What was due is worked out again over all versions of the job, a deleted one "
         "too, since its creation or as far as history is kept, and each instant is looked up. One "
         "request goes through 20,000 instants: follow `nextCursor` for the rest, and add up.",
         parameters=(CURSOR,),

@@ -67,7 +67,7 @@ class Request:
         return parse_qsl(text, keep_blank_values=True) if text else []
 
     def headers(self, name: str) -> list[str]:
-        """The values of a header, whose name is given in small letters, in the order given."""
+        """The values of a header, whose name is given in lowercase, in the order given."""
         return [value.decode("latin-1") for value in self.raw_values(name.encode())]
 
     def raw_values(self, name: bytes) -> list[bytes]:

@@ -22,7 +22,7 @@ Every due occurrence runs on the dot, once, and is accounted for.
 
 * Ids are opaque texts. Instants are RFC 3339 in UTC with `Z`. Durations are seconds (fractions
   allowed) or ISO 8601 texts; in answers they are seconds.
-* A whole number may be written as `3.0`. A field that occurs twice is refused.
+* An integer may be written as `3.0`. A field that occurs twice is refused.
 * Unknown fields are refused by name. Every failure is a problem document (RFC 9457) with a `hint`.
 * With an API key set, everything but the health paths needs `Authorization: Bearer …` or
   `X-API-Key`. Every path under `/v1` also answers without the prefix.

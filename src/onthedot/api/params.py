@@ -76,7 +76,7 @@ def limit_of(request: Request) -> int:
     if re.fullmatch(r"[0-9]{1,4}", text) and 1 <= int(text) <= LIMIT_MAX:
         return int(text)
     raise Invalid(
-        f"limit {shown(text)!r} is not a whole number from 1 to {LIMIT_MAX}",
+        f"limit {shown(text)!r} is not an integer from 1 to {LIMIT_MAX}",
         hint=f"Leave it out for {LIMIT_DEFAULT}, and follow nextCursor for more.",
         field="limit",
     )

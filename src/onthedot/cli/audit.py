@@ -26,7 +26,7 @@ _BY_REASON = ("ran", "skipped", "missed", "live")
 @click.option("--all", "everything", is_flag=True, help="All jobs, deleted ones too.")
 @remote
 def audit(job: str | None, everything: bool, server: str | None, as_json: bool) -> int:
-    """Work out anew what was due, over all versions of a JOB (an id, a key or a unique name), and
+    """Work out again what was due, over all versions of a JOB (an id, a key or a unique name), and
     find the fate of every instant in the ledger. It reaches back to the creation of the job, or as
     far as history is kept. Exit code 1: the books do not balance.
 

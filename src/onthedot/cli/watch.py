@@ -1,4 +1,4 @@
-"""`--watch`: a list that is shown anew every second."""
+"""`--watch`: a list that is redrawn every second."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ EVERY_S = 1.0
 FRAME_LINES = 6
 """Lines of a terminal that are no rows: the head, the rule, notes, and the prompt."""
 
-watching = click.option("--watch", is_flag=True, help="Show it anew every second, until Ctrl-C.")
+watching = click.option("--watch", is_flag=True, help="Redraw it every second, until Ctrl-C.")
 
 
 def show(draw: Callable[[], None], *, watch: bool, as_json: bool) -> None:
-    """Draw once, or anew every second. A server that does not answer meanwhile is waited for."""
+    """Draw once, or again every second. A server that does not answer meanwhile is waited for."""
     if watch and as_json:
         raise WrongUse("--watch and --json cannot be used together", hint="Keep one of them.")
     draw()

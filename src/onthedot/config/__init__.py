@@ -291,7 +291,7 @@ def _from_file(path: Path) -> dict[str, object]:
     except OSError as error:
         raise WrongUse(
             f"{FILE} cannot be read: {error.strerror}",
-            hint="Mend its permissions, or move it away.",
+            hint="Fix its permissions, or move it away.",
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise WrongUse(

@@ -45,9 +45,7 @@ def whole_number(low: int, high: int) -> Callable[[object], int]:
         if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise InvalidValue(
-                f"is not a whole number from {low} to {high}", f"Use {low} to {high}."
-            )
+            raise InvalidValue(f"is not an integer from {low} to {high}", f"Use {low} to {high}.")
         return value
 
     return read

@@ -1,6 +1,6 @@
 """The books of a job, checked: whatever was due has one fate, and whatever has a fate was due.
 
-What was due is worked out anew from the definitions, one instant at a time, over all versions of
+What was due is worked out again from the definitions, one instant at a time, over all versions of
 the job. Of the engine it shares the schedules (`dues`) and the rule by which versions part (what
 is due in `(since, cut]` is a version's own), and nothing else: no span, no count and no line of
 the firing, whose faults it is there to find.

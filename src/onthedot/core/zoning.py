@@ -90,7 +90,7 @@ def _is_current(row: KnownZone, release: str, begin: int) -> bool:
 
 
 def years_around(now: Instant) -> tuple[int, int]:
-    """The seconds of which offsets are kept. They begin anew with every year."""
+    """The seconds of which offsets are kept. They begin again with every year."""
     year = datetime.fromtimestamp(now / SECOND, UTC).year
     begin, end = (
         int(datetime(year + shift, 1, 1, tzinfo=UTC).timestamp())

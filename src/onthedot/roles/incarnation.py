@@ -258,8 +258,8 @@ class Incarnation:
         log("store.moved", node=self.member.number)
 
     def _share_anew(self) -> None:
-        """Nodes have come or gone. A heartbeat shares the shards anew; those of the dead would wait
-        for the next one otherwise.
+        """Nodes have come or gone. A heartbeat shares the shards again; those of the dead would
+        wait for the next one otherwise.
         """
         self.heartbeat.nudge()
         self._kit.tell("nodes", ())

@@ -23,7 +23,7 @@ KEYS_US = DAY
 
 
 class Janitor:
-    """`on_change` is called when nodes have come or gone: the shards are to be shared anew."""
+    """`on_change` is called when nodes have come or gone: the shards are to be shared again."""
 
     def __init__(
         self,
@@ -57,14 +57,14 @@ class Janitor:
         if self._member.may_judge():
             silent = silent_before(self._heard, me=self._member.number, now=stopwatch)
         gone = self._gone(alive)
-        buried: list[int] = []
+        dead: list[int] = []
         if gone or any(node.beat_at < silent for node in alive):
-            buried = await self._store.nodes.declare_dead(silent_before=silent, gone=gone, now=now)
-        for number in buried:
+            dead = await self._store.nodes.declare_dead(silent_before=silent, gone=gone, now=now)
+        for number in dead:
             warn("node.died", node=number, declared_by=self._member.number)
-        if buried or before.keys() != self._heard.keys():
+        if dead or before.keys() != self._heard.keys():
             self.on_change()
-        if buried or any(node.dead and not node.settled for node in nodes):
+        if dead or any(node.dead and not node.settled for node in nodes):
             return await self._rescue(now)
         return WATCH_S
 

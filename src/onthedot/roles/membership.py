@@ -138,7 +138,7 @@ class Membership:
         return Load(running, held, offset_us, self._claiming())
 
     async def _set_clock(self) -> None:
-        """Where the database has a clock of its own, learn its time anew with every heartbeat."""
+        """Where the database has a clock of its own, learn its time again with every heartbeat."""
         if not isinstance(self._clock, DatabaseClock):
             return
         stamp = await self._in_time(self._store.nodes.time())

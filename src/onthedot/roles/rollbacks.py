@@ -1,4 +1,4 @@
-"""What a node does about a database that went back in time, beside joining anew: it says so, and
+"""What a node does about a database that went back in time, beside joining again: it says so, and
 brings the jobs that its app declares in again.
 """
 
@@ -41,7 +41,7 @@ class RollbackResponse:
         self._why, self._noticed, self._open = error.message, self._clock.monotonic(), True
 
     async def mend(self) -> None:
-        """After joining anew."""
+        """After joining again."""
         if not self._open:
             return
         found = await self._store.upkeep.installation()

@@ -283,7 +283,7 @@ class JobsClient:
         return [str(each.run_id) for each in made]
 
     async def _known(self, key: str, ask: Any) -> Any:
-        """A job that was deleted and made anew has another id: one that is gone is looked up."""
+        """A job that was deleted and made again has another id: one that is gone is looked up."""
         known = self._ids.get(key)
         if known is not None:
             try:

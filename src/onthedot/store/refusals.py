@@ -84,7 +84,7 @@ def no_dead_letter(status: Status | None, successor: str | None) -> NotFound | N
 def job_deleted(job: int) -> JobDeleted:
     return JobDeleted(
         f"job '{job_id(job)}' was deleted: there is nothing to run any more",
-        hint="Dismiss the dead letter, or create the job anew and trigger it with the payload.",
+        hint="Dismiss the dead letter, or create the job again and trigger it with the payload.",
     )
 
 
@@ -116,7 +116,7 @@ def calendar_conflict(name: str, current: int | None, expected: int) -> VersionC
     if current is None:
         return VersionConflict(
             f"there is no calendar '{name}', and you expect version {expected}",
-            hint="It was deleted meanwhile. PUT it without If-Match to make it anew.",
+            hint="It was deleted meanwhile. PUT it without If-Match to make it again.",
             field="version",
         )
     return VersionConflict(

@@ -100,7 +100,7 @@ def _definition(
     except (OnthedotError, TypeError) as error:
         raise CannotStart(
             f"{app} declares '{job.get('name')}' wrongly: {error}",
-            hint=getattr(error, "hint", "") or "Mend the arguments of @app.job.",
+            hint=getattr(error, "hint", "") or "Fix the arguments of @app.job.",
         ) from None
 
 

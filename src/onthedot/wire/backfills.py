@@ -26,7 +26,7 @@ LowPriority = Annotated[
     int,
     about(
         "Of the runs it makes. 9 goes first, 0 last.",
-        "a whole number from 0 to 9",
+        "an integer from 0 to 9",
         ge=0,
         le=9,
         default=0,
@@ -36,7 +36,7 @@ Concurrency = Annotated[
     int,
     about(
         "How many of its runs may be under way at a time.",
-        f"a whole number from 1 to {CONCURRENCY_MAX}",
+        f"an integer from 1 to {CONCURRENCY_MAX}",
         ge=1,
         le=CONCURRENCY_MAX,
         default=5,

@@ -44,7 +44,7 @@ Version = Annotated[
     int,
     about(
         "The version you have seen: the edit is refused (409) if there is a newer one.",
-        "a whole number from 1",
+        "an integer from 1",
         ge=1,
         le=2**63 - 1,
     ),

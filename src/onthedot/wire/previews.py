@@ -39,7 +39,7 @@ class ComingOut(Struct, kw_only=True, frozen=True, rename="camel", omit_defaults
     marks: Annotated[
         tuple[Mark, ...],
         Meta(
-            description="`dstGap`: makes up for times that a change of the clocks leaves out. "
+            description="`dstGap`: makes up for times that a DST change leaves out. "
             "`dstOverlapFirst`, `dstOverlapSecond`: in an hour that comes twice. `calendar`: moved "
             "to a day that the calendar allows. `jitter`, `spread`: these move its start to later. "
             "`last`: `endAt` or `maxRuns` allows no more. "

@@ -133,7 +133,7 @@ def _expected(declared: Field) -> str:
         case Kind.INSTANT, _:
             return "an RFC 3339 instant such as '2027-01-31T09:30:00Z'"
         case _, kind if kind is int and "le" in declared.limits:
-            return f"a whole number from {declared.limits['ge']} to {declared.limits['le']}"
+            return f"an integer from {declared.limits['ge']} to {declared.limits['le']}"
         case _, kind if kind is bool:
             return "true or false"
     return "text"

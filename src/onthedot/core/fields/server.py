@@ -35,7 +35,7 @@ SERVER: Final = (
         "refused (409) if there is a newer one.",
         where=Where.EDIT,
         limits={"ge": 1, "le": 2**63 - 1},
-        says="a whole number from 1",
+        says="an integer from 1",
     ),
     Field(
         name="next_run_at",

@@ -36,7 +36,7 @@ STEPS_MAX: Final = 1_800
 ROLLED_PER_DAY_MAX instants. It bounds what one schedule costs everybody, when it is fired as well.
 """
 
-# Days on the wall and days of 24 hours part by a change of the clocks: never by as much as this.
+# Days on the wall and days of 24 hours part by a DST change: never by as much as this.
 _SLACK: Final = 2
 
 

@@ -1,6 +1,6 @@
 """Cron: which instants an expression names in a time zone.
 
-The rule for a change of the clocks is Debian cron's, unless the schedule says otherwise. A
+The rule for a DST change is Debian cron's, unless the schedule says otherwise. A
 *fixed-time* job (neither minute nor hour begins with `*`) is never skipped and never repeated: in a
 gap it is due right after it, in an overlap in the first pass. Any other expression follows the
 hands of the clock: it is due whenever a matching time is shown, so `*/30 2 * * *` has nothing in

@@ -94,7 +94,7 @@ class Fields:
     `both`: a day must match both day fields; otherwise one of them is enough.
     `also`: more times of the day, each as minutes and hours.
     `fixed`: neither minute nor hour begins with `*`, which is Debian cron's test for the jobs that
-    a change of the clocks must neither skip nor repeat.
+    a DST change must neither skip nor repeat.
     """
 
     seconds: tuple[int, ...]
@@ -307,7 +307,7 @@ def _unreadable(place: FieldPosition, text: str, item: str) -> InvalidCron:
         why = "uses '+', which only begins day-of-week"
         return place.refuse(item, why, "'0 12 1 * +MON': the 1st, if it is a Monday.")
     if text in ("l", "lw") or (text[-1:] in ("l", "w") and number(text[:-1]) is not None):
-        return place.refuse(item, "is in small letters", f"Write {item.upper()!r}.")
+        return place.refuse(item, "is lowercase", f"Write {item.upper()!r}.")
     if text.endswith("W"):
         why = "asks for the nearest weekday of what is not a single day"
         return place.refuse(item, why, "Use it in day-of-month, after one number: '15W'.")

@@ -1,7 +1,7 @@
 """A cron expression made ready to be asked: sorted times and days, and the offsets of its zone.
 
 Times are whole seconds since the epoch; a *wall* time is what the local clock shows, counted the
-same way. Between two changes of the clocks the two differ by a constant, so the next wall time is
+same way. Between two DST changes the two differ by a constant, so the next wall time is
 found in the calendar alone, and only at a change do the rules for gaps and overlaps come in.
 """
 
@@ -64,7 +64,7 @@ class Program:
 
     def first(self, start: int) -> int | None:
         """The first due second from `start` on."""
-        # Bounded: each turn but the first passes a change of the clocks near a matching wall time.
+        # Bounded: each turn but the first passes a DST change near a matching wall time.
         while True:
             window = self._window
             if not window.start <= start < window.segment.end:

@@ -159,7 +159,7 @@ def _spelled_out(text: str) -> str:
             "Use the field `every` instead, such as 300 or 'PT5M'.",
         )
     if text.lower() in _NICKNAMES:
-        raise invalid(f"nickname {text!r} is not in small letters", f"Write {text.lower()!r}.")
+        raise invalid(f"nickname {text!r} is not lowercase", f"Write {text.lower()!r}.")
     if nickname in _NICKNAMES:
         raise invalid(
             f"nickname {nickname!r} stands alone, not as in {text!r}", "Keep one of them."

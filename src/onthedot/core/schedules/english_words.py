@@ -60,7 +60,7 @@ VOCABULARY: Final = (*MONTHS, *WEEKDAYS, *UNITS, *_COUNTS, *_ORDINALS, *_OTHERS)
 
 
 class Token(NamedTuple):
-    """A word in small letters, and where it begins, from 1."""
+    """A word in lowercase, and where it begins, from 1."""
 
     text: str
     position: int

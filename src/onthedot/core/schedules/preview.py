@@ -82,7 +82,7 @@ def to_come(
 
 
 def marks(schedule: Timetable | Once, due: Instant) -> tuple[Mark, ...]:
-    """What a change of the clocks has to do with a due instant."""
+    """What a DST change has to do with a due instant."""
     if isinstance(schedule, Within | Allowed):
         return marks(schedule.base, due)
     if not isinstance(schedule, Cron | Repeat):

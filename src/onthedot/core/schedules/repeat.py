@@ -18,7 +18,7 @@ from onthedot.core.schedules.zones import zone_of
 
 _EPOCH: Final = date(1970, 1, 1).toordinal()
 _MONTH_US: Final = 2_629_746 * SECOND  # the mean of 400 years
-# Months of different length and changes of the clocks put an estimate off by this at most.
+# Months of different length and DST changes put an estimate off by this at most.
 _STEPS_OFF: Final = 3
 
 

@@ -58,7 +58,7 @@ def allowed_from(base: Schedule, spec: Mapping[str, Any]) -> Allowed:
 
 def _as_read(expression: str) -> str:
     # Specs of before cron was our own may have a small l or w, as in '0 0 lw * *'. Names of days
-    # and months, which may be in small letters still, mean the same in capitals.
+    # and months, which may be in lowercase still, mean the same in capitals.
     return expression.upper() if "l" in expression or "w" in expression else expression
 
 

@@ -1,4 +1,4 @@
-"""Time zones: names checked strictly, and the offsets around a change of the clocks."""
+"""Time zones: names checked strictly, and the offsets around a DST change."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def zone_named(name: str, *, field: str = "timezone") -> ZoneInfo:
 
 
 class Segment(NamedTuple):
-    """A time without a change of the clocks: the seconds [start, end), all `offset` east of UTC.
+    """A time without a DST change: the seconds [start, end), all `offset` east of UTC.
 
     `before` and `after` are the offsets on either side; equal to `offset` where the search stopped
     although the clocks did not change.

@@ -30,7 +30,7 @@ def ended(facts: Facts, run: RunView, *, check: str = "end") -> Finding:
         case Status.FAILED:
             error = error_of(run) or run.reason or "no error was given"
             found = f"{what} failed{at}, in attempt {run.attempt}: {error}"
-            fix = f"Mend the cause, then: onthedot run redrive {run_id}"
+            fix = f"Fix the cause, then: onthedot run redrive {run_id}"
             return Finding(check, Severity.PROBLEM, found, fix if facts.is_letter else "")
         case Status.LOST:
             found = f"{what} was lost{at}: {error_of(run) or run.reason}"
@@ -53,7 +53,7 @@ def notice_of(facts: Facts) -> Iterator[Finding]:
     if notice.at is None:
         found = f"the notice to {notice.url} was given up {tried}{trouble}"
         yield Finding(
-            "notice", Severity.PROBLEM, found, "Mend the receiver, or the job's onFailure."
+            "notice", Severity.PROBLEM, found, "Fix the receiver, or the job's onFailure."
         )
     else:
         next_try = when(notice.at, facts.now)

@@ -2,7 +2,7 @@
 polling finds everything, only later.
 
 They have one connection of their own, which no verb ever uses. It is asked for a sign of life every
-few seconds, since a half-open socket is silent for ever, and it is made anew when it breaks. A
+few seconds, since a half-open socket is silent for ever, and it is made again when it breaks. A
 notification is never part of a verb's transaction: the commits of all that notify wait for each
 other, which cost four fifths of the throughput when it was tried.
 """

@@ -14,7 +14,7 @@ from onthedot.core.addresses import Address, addresses, files
 from onthedot.errors import StoreError
 
 HOST_S = 3.0
-"""So long each of several hosts may take. Below the patience of a heartbeat, which begins anew."""
+"""So long each of several hosts may take. Below the patience of a heartbeat, which begins again."""
 
 _NEXT = (
     OSError,
