@@ -48,9 +48,12 @@ begin
   ), taken as (
     update run r
     set owner = node_, fence = r.fence + 1, started = null,
-      version = coalesce((select j.version from job j where j.id = r.job), r.version),
-      lane = coalesce((select j.lane from job j where j.id = r.job), r.lane),
-      traits = coalesce((select j.traits from job j where j.id = r.job), r.traits)
+      -- One look at the job for all three; it may be gone.
+      (version, lane, traits) = (
+        select coalesce(j.version, r.version), coalesce(j.lane, r.lane), coalesce(j.traits, r.traits)
+        from (select) one
+        left join job j on j.id = r.job
+      )
     from locked l
     where r.ctid = l.tid
     returning r.job, r.run, r.version, r.lane, r.traits, r.priority, r.due, r.at, r.attempt, r.rescues, r.fence, r.payload, l.rank
