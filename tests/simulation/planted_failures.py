@@ -7,7 +7,7 @@ from tests.simulation.bugs import bug
 FUNCTIONS = "roles/runners/functions.py"
 RUNS = "store/sqlite/runs.py"
 OUTCOMES = "store/sqlite/outcomes.py"
-DEAD_LETTERS_SQL = "store/sqlite/sql/dead_letters.sql"
+DEAD_LETTERS_SQL = "store/shared/sql/dead_letters.sql"
 OUTBOX_SQL = "store/shared/sql/outbox.sql"
 
 FAILURES = (
