@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, is_typeddict
 
 import msgspec
 from msgspec import StructMeta
@@ -65,7 +65,7 @@ _PLACES: Final = {
 def stub() -> str:
     """The structs and keyword arguments of wire/shapes.py, spelled out."""
     made = [value for value in vars(shapes).values() if value.__class__ is StructMeta]
-    keywords = [shapes.CreateKeywords, shapes.EditKeywords, shapes.CodeKeywords]
+    keywords = [value for value in vars(shapes).values() if is_typeddict(value)]
     classes = [*map(_struct, made), "Given: TypeAlias = JobIn | JobPatch | PreviewIn\n"]
     return "\n".join([_STUB_HEAD, *classes, *map(_typed_dict, keywords)])
 

@@ -18,7 +18,7 @@ from onthedot.wire import (
     RunRedriven,
 )
 from onthedot.wire.calendars import CalendarOut
-from onthedot.wire.shapes import CreateKeywords, EditKeywords
+from onthedot.wire.shapes import CreateKeywords, EditKeywords, TriggerKeywords
 
 _wait = BACKGROUND.run
 
@@ -50,7 +50,7 @@ class BlockingClient:
         _wait(self._client.delete_job(job_id))
 
     def trigger_job(
-        self, job_id: str, *, idempotency_key: str | None = None, **fields: Any
+        self, job_id: str, *, idempotency_key: str | None = None, **fields: Unpack[TriggerKeywords]
     ) -> RunCreated:
         return _wait(self._client.trigger_job(job_id, idempotency_key=idempotency_key, **fields))
 

@@ -33,7 +33,7 @@ from onthedot.wire import (
 from onthedot.wire.calendars import CalendarList, CalendarOut
 from onthedot.wire.refusals import NOT_OURS, refusal
 from onthedot.wire.runs import TRIGGERS_MAX
-from onthedot.wire.shapes import CreateKeywords, EditKeywords
+from onthedot.wire.shapes import CreateKeywords, EditKeywords, TriggerKeywords
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -124,7 +124,7 @@ class Client:
         await self._send("DELETE", _path("jobs", job_id))
 
     async def trigger_job(
-        self, job_id: str, *, idempotency_key: str | None = None, **fields: Any
+        self, job_id: str, *, idempotency_key: str | None = None, **fields: Unpack[TriggerKeywords]
     ) -> RunCreated:
         """Make a run: with `payload`, else the job's own; now, or with `run_at` or `delay`."""
         body, path = spelled(fields), _path("jobs", job_id, "trigger")

@@ -160,3 +160,4 @@ Given = JobIn | JobPatch | PreviewIn
 CreateKeywords = _keywords("CreateKeywords", Where.CREATE)
 EditKeywords = _keywords("EditKeywords", Where.EDIT)
 CodeKeywords = _keywords("CodeKeywords", Where.CODE)
+TriggerKeywords = _keywords("TriggerKeywords", Where.TRIGGER)

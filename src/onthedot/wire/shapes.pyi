@@ -294,3 +294,8 @@ class CodeKeywords(TypedDict, total=False):
     overlap: Literal["allow"]
     paused: bool
     on_failure: dict[str, Any] | str | None
+
+class TriggerKeywords(TypedDict, total=False):
+    payload: Any
+    run_at: str | datetime | None
+    delay: float | str | timedelta | None
