@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from msgspec import UNSET, UnsetType
 
+from onthedot.core.fields import FIELDS
 from onthedot.core.model import Definition, NamedCalendar, Once
 from onthedot.core.schedules import Every, FixedDelay, Schedule
 from onthedot.core.schedules.allowed import ROLLED_PER_DAY_MAX, instants_a_day
@@ -14,11 +15,14 @@ from onthedot.core.shifting import NO_SHIFT
 from onthedot.errors import Invalid
 from onthedot.wire.shapes import Given
 
+_RECURRING: Final = tuple(each for each in FIELDS if each.recurs)
 _NO_WINDOW: Final[dict[str, Any]] = {
-    **dict.fromkeys(("start_at", "end_at", "max_runs", "last_at")),
-    "shift": NO_SHIFT,
-    "calendar": None,
-    "calendar_roll": "skip",
+    name: Definition._field_defaults[name]
+    for name in (
+        "last_at",
+        "calendar",
+        *(each.at.partition(".")[0] for each in _RECURRING if each.at),
+    )
 }
 
 
@@ -99,20 +103,14 @@ def _refuse_empty(definition: Definition) -> None:
 
 def _refuse_without_recurrence(given: Given) -> None:
     """One instant, and a job that is only triggered, have no first and no last."""
-    for field, said in {
-        "startAt": given.start_at,
-        "endAt": given.end_at,
-        "maxRuns": given.max_runs,
-        "jitter": given.jitter,
-        "spread": given.spread,
-        "calendar": given.calendar,
-        "calendarRoll": None if given.calendar_roll == "skip" else given.calendar_roll,
-    }.items():
-        if said:
+    for field in _RECURRING:
+        said = getattr(given, field.name)
+        if said and said != field.default:
+            name = field.wire_name
             raise Invalid(
-                f"{field} is for a schedule that recurs, and the job has none",
-                hint=f"Leave {field} out, or give the job a cronExpr, every or schedule.",
-                field=field,
+                f"{name} is for a schedule that recurs, and the job has none",
+                hint=f"Leave {name} out, or give the job a cronExpr, every or schedule.",
+                field=name,
             )
 
 

@@ -70,6 +70,8 @@ class Field:
     """The default of what no definition keeps."""
     schedule: bool = False
     """Says when a job is due: at most one of these may be given."""
+    recurs: bool = False
+    """Only for a schedule that recurs."""
     limits: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     least_us: int = 0
     most_us: int | None = None
