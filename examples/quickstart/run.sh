@@ -8,6 +8,7 @@ server=$!
 trap 'kill $server 2>/dev/null || true' EXIT
 until onthedot job show tick > /dev/null 2>&1; do kill -0 $server; sleep 0.1; done
 python3 order.py
+until onthedot run list tick 2> /dev/null | grep -q succeeded; do kill -0 $server; sleep 0.1; done
 onthedot run list tick
 kill -TERM $server
 wait $server
