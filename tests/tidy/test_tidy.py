@@ -16,6 +16,7 @@ TESTS = modules("tests/")
 EVERYTHING = [*SOURCE, *TESTS, *modules("bench/", "dev.py")]
 CLOCK_AND_CHANCE = ("clock.py", "ids.py")
 
+NAMED_FILE = re.compile(r"`([\w/]+\.(?:py|sql))\b")
 MACHINE_PATH = re.compile(r"(?<![\w.~])/(?:work|root|home|Users)/\w")
 REGISTRY = re.compile(r"\b(?:pypi\.org|python[h]osted\.org|npmj[s]\.(?:org|com)|yarnp[k]g\.com)\b")
 
@@ -111,6 +112,20 @@ def test_the_name_of_a_test_is_a_sentence():
         over(TESTS, rules.terse_tests),
         "Name the promise: test_a_late_writer_loses, not test_fence.",
     )
+
+
+def test_the_docs_name_only_files_that_exist():
+    names = {path.rpartition("/")[2] for path in files()}
+    missing = [
+        f"{path}: {named}"
+        for path in files()
+        if path.endswith(".md") and path != "CHANGELOG.md"
+        for named in NAMED_FILE.findall((ROOT / path).read_text(encoding="utf-8"))
+        if (path.startswith("docs/internals/") or path == "ARCHITECTURE.md")
+        and named.rpartition("/")[2] not in names
+    ]
+
+    expect_none(missing, "It was renamed or deleted: say where it is now.")
 
 
 def test_no_file_speaks_of_one_machine_or_one_registry():
