@@ -19,8 +19,9 @@ def pytest_report_header() -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """A file stays together, and so do the crash suites: two of them at once would fight for the
-    processors. Those that measure how soon the work goes on come last, when most others are over.
+    """A file stays together unless its tests are `alone`, and so do the crash suites: two of them
+    at once would fight for the processors. Those that measure how soon the work goes on come last,
+    when most others are over.
     """
     if QUICK:
         left_out = [item for item in items if is_for_proof_only(item)]
@@ -29,6 +30,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=_place)  # and otherwise the order stays
     for item in items:
         together = "crash" if _place(item) != OTHERS else str(item.path)
+        if item.get_closest_marker("alone"):
+            together = item.nodeid
         item.add_marker(pytest.mark.xdist_group(f"{together} {_place(item)}"))
 
 

@@ -150,12 +150,15 @@ EDITS = (
         "a new version begins one occurrence late",
         (
             EDITING,
-            "    return None if schedule is None else schedule.after(after, anchor=job.anchor)\n",
             (
-                "    if schedule is None:\n"
-                "        return None\n"
-                "    due = schedule.after(after, anchor=job.anchor)\n"
-                "    return due if job.version == 1 or due is None else"
+                "        return None if schedule is None else"
+                " schedule.after(after, anchor=job.anchor)\n"
+            ),
+            (
+                "        if schedule is None:\n"
+                "            return None\n"
+                "        due = schedule.after(after, anchor=job.anchor)\n"
+                "        return due if job.version == 1 or due is None else"
                 " schedule.after(due, anchor=job.anchor)\n"
             ),
         ),
@@ -331,8 +334,8 @@ ATTEMPTS = (
         "without a hint nobody looks at the queue",
         (
             "roles/worker.py",
-            "not (asked or self._poll_in() <= 0)",
-            "not asked",
+            "return self._polled_at + POLL_S - self._clock.monotonic()",
+            "return POLL_S",
         ),
     ),
     bug(

@@ -45,6 +45,22 @@ def misplaced(bug: Bug) -> list[str]:
     ]
 
 
+def broken(bug: Bug) -> list[str]:
+    """Files that are no Python any more with the bug in them: nobody could find it."""
+    texts: dict[str, str] = {}
+    for patch in bug.patches:
+        text = texts.get(patch.file) or (SOURCE / patch.file).read_text()
+        texts[patch.file] = text.replace(patch.old, patch.new)
+    found = []
+    for file, text in texts.items():
+        try:
+            if file.endswith(".py"):
+                compile(text, file, "exec")
+        except SyntaxError as error:
+            found.append(f"{bug.name}: {file} line {error.lineno}: {error.msg}")
+    return found
+
+
 def hunt(bug: Bug, *, seeds: int = SEEDS_MAX) -> Hunt:
     """Try seed after seed until one finds it; if none does, the crash points."""
     with _planted(bug) as path:
