@@ -128,10 +128,26 @@ def _jobs() -> Iterator[Ask]:
     yield Ask("backfill of decades", "POST", "/v1/jobs/{job}/backfills", past)
     yield Ask("backfill of decades, dry", "POST", "/v1/jobs/{job}/backfills?dryRun=true", past)
     yield Ask("backfill of seconds", "POST", "/v1/jobs/{calm}/backfills", past)
-    edit = {"cronExpr": "0 8 * * *", "maxRuns": 1000, "calendar": "months"}
-    yield Ask("edit, dry", "PATCH", "/v1/jobs/{job}?dryRun=true", edit)
+    yield from _edits()
     yield Ask("pause", "PATCH", "/v1/jobs/{job}", {"paused": True})
     yield Ask("resume", "PATCH", "/v1/jobs/{job}", {"paused": False})
+
+
+def _edits() -> Iterator[Ask]:
+    """What an edit comes to is worked out on the event loop, before the store is asked."""
+    dry = "/v1/jobs/{job}?dryRun=true"
+    edit = {"cronExpr": "0 8 * * *", "maxRuns": 1000, "calendar": "months"}
+    yield Ask("edit, dry", "PATCH", dry, edit)
+    for name in CALENDARS:
+        for roll in ROLLS:
+            asked = {**edit, "calendar": name, "calendarRoll": roll, "maxRuns": 10_000}
+            yield Ask(f"edit to {name} {roll}", "PATCH", dry, asked)
+    for cron in LONG_CRONS:
+        asked = {"cronExpr": cron, "maxRuns": 10_000, "timezone": "Africa/Casablanca"}
+        yield Ask(f"edit to {cron[:20]}", "PATCH", dry, asked)
+    for text in TEXTS:
+        asked = {"cronExpr": None, "schedule": text, "maxRuns": 10_000, "calendar": None}
+        yield Ask(f"edit to {text[:30]}", "PATCH", dry, asked)
 
 
 def _bodies() -> Iterator[Ask]:

@@ -18,10 +18,15 @@ from tests.simulation.test_suspects import Cut, played
 
 @dataclass(slots=True)
 class Unwritten(Cut):
-    """What the processes in `off` have done cannot be written."""
+    """What the processes in `off` have done cannot be written, which was tried `refused` times."""
+
+    refused: int = 0
 
     def strike(self, process: Process, verb: str, *, writes: bool) -> Fault | None:
-        return Fault.FAIL_BEFORE if process.name in self.off and verb == "Runs.finish" else None
+        if process.name not in self.off or verb != "Runs.finish":
+            return None
+        self.refused += 1
+        return Fault.FAIL_BEFORE
 
 
 async def a_fixed_delay(d: Director) -> None:
@@ -63,6 +68,8 @@ def test_a_chain_that_stands_is_found(going_on: History):
 
 
 def test_a_pause_amid_a_fault_is_not_held_against_the_chain():
-    report = played(a_pause_while_nothing_can_be_written, Unwritten())
+    cut = Unwritten()
+    report = played(a_pause_while_nothing_can_be_written, cut)
 
     assert report.violations == []
+    assert cut.refused
