@@ -13,6 +13,9 @@ from onthedot.core.fields import FIELDS, Field, Kind, Where, declared
 from onthedot.core.instants import SECOND
 from onthedot.errors import WrongUse
 
+COUNTLESS: Final = 1 << 53
+"""A limit from here on is the format's, and tells nobody anything."""
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 _BY_WIRE_NAME: Final = {each.wire_name: each for each in FIELDS}
@@ -58,10 +61,15 @@ def _option(field: Field, with_default: bool) -> Callable[[F], F]:
     said = field.help.replace("`", "")
     if with_default and field.default not in (None, [], {}) and field.type is not bool:
         said += f"  [default: {_default(field)}]"
+    if field.kind is Kind.WORDS:
+        said += " May be given several times."
     name = flag(field)
     if field.type is bool:
         name = f"{name}/--no-{name.removeprefix('--')}"
-    return click.option(name, field.wire_name, help=said, default=None, **_reading(field))
+    # What has one value only is accepted, and nothing to choose from.
+    only = get_origin(field.type) is Literal and len(get_args(field.type)) == 1
+    reading = _reading(field)
+    return click.option(name, field.wire_name, help=said, default=None, hidden=only, **reading)
 
 
 def _reading(field: Field) -> dict[str, Any]:
@@ -79,7 +87,8 @@ def _reading(field: Field) -> dict[str, Any]:
     if get_origin(field.type) is Literal:
         return {"type": click.Choice(get_args(field.type))}
     if field.type is int:
-        within = click.IntRange(field.limits.get("ge"), field.limits.get("le"))
+        most = field.limits.get("le", COUNTLESS)
+        within = click.IntRange(field.limits.get("ge"), most if most < COUNTLESS else None)
         return {"type": within, "metavar": "INTEGER"}
     return {} if field.type is bool else {"type": field.type}
 

@@ -152,7 +152,7 @@ def delete(job: str, server: str | None, as_json: bool) -> None:
 @click.option("--wait", is_flag=True, help="Follow the run until it is over; exit 1 if it failed.")
 @remote
 def trigger(job: str, server: str | None, as_json: bool, wait: bool, **fields: Any) -> int:
-    """Run a job now, whatever its schedule.
+    """Run a job now, whatever its schedule, with its own payload unless one is given.
 
     \b
     Examples:

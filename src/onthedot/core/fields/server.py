@@ -31,8 +31,7 @@ SERVER: Final = (
     Field(
         name="version",
         type=int,
-        about="The version of the job, counted from 1. In an edit the one you have seen: it is "
-        "refused (409) if there is a newer one.",
+        about="The job's version; an edit that names another one is refused (409). Counted from 1.",
         where=Where.EDIT,
         limits={"ge": 1, "le": 2**63 - 1},
         says="an integer from 1",
