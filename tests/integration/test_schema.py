@@ -135,6 +135,18 @@ async def test_an_upgrade_by_hand_puts_the_functions_of_its_own_version(database
     assert await database.applied() == 3
 
 
+async def test_an_upgrade_by_hand_brings_back_a_function_that_was_lost(database):
+    await database.tell("drop function has_free(bigint)")
+    await database.start()
+    lost = await database.ask("select to_regproc('has_free')")
+
+    await migrate.upgrade(database.url)
+
+    assert lost is None
+    assert await database.ask("select to_regproc('has_free')::text") == "has_free"
+    assert await database.applied() == 1
+
+
 async def test_functions_that_cannot_be_put_leave_everything_as_it_was(database, monkeypatch):
     functions_are(monkeypatch, f"{NEWER}\ncreate or replace view ledger as select 1 as other;")
 

@@ -56,16 +56,18 @@ async def migrate(database: PostgresDatabase, *, installation: str, renew: bool 
 
 
 async def _apply_functions(db: Connection, renew: bool) -> None:
-    """Create or replace all of them, unless they are there. While nodes of two versions run side by
-    side, a start of the older one must not take the newer functions back.
+    """Create or replace all of them, unless the database has had them. While nodes of two versions
+    run side by side, a start of the older one must not take the newer functions back; `renew` puts
+    ours in any case, and so brings back what was lost.
     """
     ours = fingerprint(FUNCTIONS)
     known = [each for (each,) in await db.fetch(SQL["schema.functions"])]
-    if (ours in known and not renew) or ours in known[-1:]:
+    if ours in known and not renew:
         return
     definers = await db.fetch(SQL["schema.definers"])
     await db.execute(SQL["schema.unchecked"])
     await db.execute(FUNCTIONS)
     for (definer,) in definers:
         await db.execute(definer)
-    await db.execute(SQL["schema.keep_functions"], ours)
+    if ours not in known[-1:]:
+        await db.execute(SQL["schema.keep_functions"], ours)
